@@ -10,6 +10,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
+	"sentinel/internal/sessions"
 )
 
 // A denyReason is why an address must not be blocked.
@@ -17,6 +18,7 @@ type denyReason struct {
 	why    string // ends the sentence "203.0.113.1 is ..."
 	always bool   // --force does not lift it: the block could only do harm
 	others bool   // only sessions of others would end
+	ends   *sessions.Named
 }
 
 // denyReason returns the strongest reason against blocking a, or nil.
@@ -27,7 +29,7 @@ func (l *List) denyReason(a netip.Addr, protected []ProtectedAddr) *denyReason {
 	var found *denyReason
 	for _, v := range protected {
 		if covers(v.Prefix, a) && (found == nil || v.Own || found.others && !v.OthersSession) {
-			found = &denyReason{sanitize.Text(v.Why, maxText), v.Own, v.OthersSession}
+			found = &denyReason{sanitize.Text(v.Why, maxText), v.Own, v.OthersSession, v.Sessions}
 		}
 	}
 	for _, p := range l.allow {
@@ -75,7 +77,7 @@ func (l *List) checkAllowed(ctx context.Context, a netip.Addr, r Request, on dep
 	d := l.denyReason(a, on.protected)
 	switch {
 	case d != nil && d.always:
-		return false, fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why)).
+		return false, d.refusal(a).
 			WithFix("Block another address; nothing lifts this refusal.")
 	case ctx.Err() != nil:
 		return false, ctx.Err()
@@ -84,7 +86,7 @@ func (l *List) checkAllowed(ctx context.Context, a netip.Addr, r Request, on dep
 	case d != nil && d.others && !r.EndSession:
 		return false, endsSession(a, d)
 	case d != nil && !d.others:
-		return false, fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why)).WithFix("Leave it reachable, or " + forceHint(a))
+		return false, d.refusal(a).WithFix("Leave it reachable, or " + forceHint(a))
 	case on.unknown != nil:
 		return false, fault.Wrap(fault.Unavailable, "What this machine must stay in contact with is not known", on.unknown).
 			WithFix("Fix what the message names, or " + forceHint(a))
@@ -92,9 +94,17 @@ func (l *List) checkAllowed(ctx context.Context, a netip.Addr, r Request, on dep
 	return d != nil, nil
 }
 
+func (d *denyReason) refusal(a netip.Addr) *fault.Error {
+	refused := fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why))
+	if d.ends == nil {
+		return refused
+	}
+	return refused.WithDetails(d.ends)
+}
+
 // endsSession refuses to end a session of somebody else that nobody has asked to end.
 func endsSession(a netip.Addr, d *denyReason) error {
-	return fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why)).
+	return d.refusal(a).
 		WithFix("Leave it reachable; or, if that session is to end, block the address with: sudo sentinel --block-ip " + a.String() + " --end-session").
 		WithToolFix("Ask the person whether that session is to end. If so, call block_ip_address again with end_session true, which the administrator may have to allow (policy.end_sessions).")
 }

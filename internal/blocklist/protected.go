@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+
+	"sentinel/internal/sessions"
 )
 
 // Why addresses are protected on every system; each ends the sentence
@@ -37,6 +39,8 @@ type ProtectedAddr struct {
 	// OthersSession says that only sessions of others depend on it, so that it may be blocked by
 	// whoever asks for their end.
 	OthersSession bool
+	// Sessions are those that depend on it, as data; nil for none.
+	Sessions *sessions.Named
 }
 
 // Protect protects one address. A zone has no meaning here: a block holds on

@@ -46,6 +46,12 @@ func TestSessionsOfOthersEndOnlyOnRequest(t *testing.T) {
 		case c.refused != "" && (err == nil || fault.From(err).Code != fault.ProtectedAddress || err.Error() != c.refused):
 			t.Errorf("%+v: %v", c, err)
 		}
+		if c.refused != "" {
+			d, ok := fault.From(err).Details.(*sessions.Named)
+			if !ok || len(d.Sessions) != 1 || !slices.Contains(d.Sessions[0].From, c.address) {
+				t.Errorf("%+v: details %+v", c, fault.From(err).Details)
+			}
+		}
 		if mentions := err != nil && strings.Contains(fault.From(err).Fix, "--end-session"); mentions != (c.refused != "" && !c.request.EndSession) {
 			t.Errorf("%+v: %v", c, fault.From(err).Fix)
 		}

@@ -31,6 +31,9 @@ type Error struct {
 	// not be terminated. It is a struct; its members are added to the error
 	// document, under the same names as in the document of success.
 	With any
+	// Details are what the message names, as data: the sessions that a change would end. The document
+	// has them under that name.
+	Details any
 }
 
 // New returns an Error with the default fix of its code.
@@ -65,6 +68,13 @@ func (e *Error) WithObject(object any) *Error {
 	return &changed
 }
 
+// WithDetails returns a copy of e that has what its message names as data.
+func (e *Error) WithDetails(details any) *Error {
+	changed := *e
+	changed.Details = details
+	return &changed
+}
+
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
@@ -90,9 +100,10 @@ func From(err error) *Error {
 // A Document reports a failed operation.
 type Document struct {
 	answer.Header
-	Error     string `json:"error"`      // what went wrong, a sentence
-	ErrorCode Code   `json:"error_code"` // stable; docs/errors.md lists them all
-	Fix       string `json:"fix"`        // what to do next, with a command where there is one
+	Error     string `json:"error"`             // what went wrong, a sentence
+	ErrorCode Code   `json:"error_code"`        // stable; docs/errors.md lists them all
+	Fix       string `json:"fix"`               // what to do next, with a command where there is one
+	Details   any    `json:"details,omitempty"` // what the sentence names, as data, such as the sessions that would end
 
 	object any
 }
@@ -132,6 +143,7 @@ func NewDocument(action string, err error) Document {
 		Error:     sanitize.Text(e.Message, 500),
 		ErrorCode: e.Code,
 		Fix:       sanitize.Text(fix, 500),
+		Details:   e.Details,
 		object:    e.With,
 	}
 }

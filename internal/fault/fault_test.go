@@ -3,7 +3,9 @@
 package fault
 
 import (
+	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -13,5 +15,15 @@ func TestCausesThatWereJoinedStayApartInTheSentence(t *testing.T) {
 	want := "The port cannot be found out: not every process can be looked at; sshd -T ended with status 255"
 	if d.Error != want {
 		t.Errorf("%q, want %q", d.Error, want)
+	}
+}
+
+func TestDocumentHasWhatTheSentenceNamesAsData(t *testing.T) {
+	err := New(ProtectedAddress, "203.0.113.7 carries a session.").WithDetails(map[string]int{"sessions": 1}).WithObject(struct {
+		IP string `json:"ip"`
+	}{"203.0.113.7"})
+	raw, failed := json.Marshal(NewDocument("block_ip", err))
+	if failed != nil || !strings.Contains(string(raw), `"details":{"sessions":1},"ip":"203.0.113.7"}`) {
+		t.Errorf("%s, %v", raw, failed)
 	}
 }

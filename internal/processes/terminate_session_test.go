@@ -37,6 +37,10 @@ func TestProcessesThatCarrySessions(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		case c.refused != "" && (err == nil || fault.From(err).Code != fault.ProtectedProcess || !strings.Contains(err.Error(), c.refused)):
 			t.Errorf("%s: %v", name, err)
+		case c.refused != "":
+			if d, ok := fault.From(err).Details.(sessions.Named); !ok || len(d.Sessions) != 1 || d.Sessions[0].User != "mallory" {
+				t.Errorf("%s: details %+v", name, fault.From(err).Details)
+			}
 		}
 		if _, err := PlanTermination(t.Context(), v, Target{PID: pid, Force: true}, nil); err != nil {
 			t.Errorf("%s, by force: %v", name, err)

@@ -67,25 +67,38 @@ func unknownDependence(ctx context.Context, what string, err error) error {
 	return fault.Wrap(fault.Unavailable, what, err).WithFix("Repair that, or at a console of the machine add --force.")
 }
 
-// loses says what would be lost if the processes of a unit ended and others took their place; empty
-// for nothing.
-func (p *planner) loses(ctx context.Context, u Unit) (why string, err error) {
+// A loss is what would be lost if the processes of a unit ended and others took their place.
+type loss struct {
+	why      string // empty for nothing
+	sessions any    // those that would end, as data; nil for none
+}
+
+// refusal is that of a restart of the service, whose sentence goes on with the loss.
+func (l loss) refusal(service, lead string) error {
+	refused := Refusal(service, lead+l.why, true)
+	if l.sessions == nil {
+		return refused
+	}
+	return fault.From(refused).WithDetails(l.sessions)
+}
+
+func (p *planner) loses(ctx context.Context, u Unit) (loss, error) {
 	if claim, ok := p.carries(u); ok {
-		return "it carries " + claim.String(), nil
+		return loss{"it carries " + claim.String(), claim.Data()}, nil
 	}
 	for group, points := range p.on.mounted {
 		if within(group, u.Group) {
-			return "it serves the file system mounted at " + shownPoints(points), nil
+			return loss{why: "it serves the file system mounted at " + shownPoints(points)}, nil
 		}
 	}
 	if p.on.essential == nil || u.MainPID == 0 {
-		return "", nil
+		return loss{}, nil
 	}
-	why, err = p.on.essential(ctx, u.MainPID)
+	why, err := p.on.essential(ctx, u.MainPID)
 	if err != nil {
-		return "", unknownDependence(ctx, "What depends on the main process of "+u.Name+" cannot be read", err)
+		return loss{}, unknownDependence(ctx, "What depends on the main process of "+u.Name+" cannot be read", err)
 	}
-	return why, nil
+	return loss{why: why}, nil
 }
 
 // carries returns whose sessions end with the unit. Where only its main process is stopped, the

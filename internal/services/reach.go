@@ -21,8 +21,8 @@ func (p *planner) checkReach(ctx context.Context, u Unit) error {
 	if err := p.checkOwnService(u); err != nil {
 		return err
 	}
-	if why, err := p.loses(ctx, u); err != nil || why != "" {
-		return cmp.Or(err, Refusal(u.Name, why, true))
+	if l, err := p.loses(ctx, u); err != nil || l.why != "" {
+		return cmp.Or(err, l.refusal(u.Name, ""))
 	}
 	if err := p.checkStarts(ctx, u); err != nil {
 		return err
@@ -177,8 +177,8 @@ func (p *planner) checkLost(ctx context.Context, service string, names []string,
 		if lifts, kept := p.mustStay(other, how == "stops"); kept {
 			return Refusal(service, "its restart "+how+" "+shown(other.Name)+" as well", lifts)
 		}
-		if why, err := p.loses(ctx, other); err != nil || why != "" {
-			return cmp.Or(err, Refusal(service, "its restart "+how+" "+shown(other.Name)+" as well, and "+why, true))
+		if l, err := p.loses(ctx, other); err != nil || l.why != "" {
+			return cmp.Or(err, l.refusal(service, "its restart "+how+" "+shown(other.Name)+" as well, and "))
 		}
 		queue = append(slices.Clone(queue), other.Carries...)
 	}

@@ -26,7 +26,18 @@ func (f *finder) seeds() []seed {
 			list = append(list, seed{pid: l.Leader})
 		}
 	}
-	return append(list, f.sshServers()...)
+	return append(append(list, f.sshServers()...), f.caller()...)
+}
+
+// caller begins with this run itself, where nothing else leads to its session: a server of root that is
+// not OpenSSH has started it without a terminal.
+func (f *finder) caller() []seed {
+	for i, pid := range f.line {
+		if f.describe(pid).System && slices.ContainsFunc(f.held(pid, f.accepted), f.connected) {
+			return []seed{{pid: f.line[i]}}
+		}
+	}
+	return nil
 }
 
 // terminals finds the leading process of each session (setsid(2)) at a pseudo-terminal, or the oldest.

@@ -52,8 +52,14 @@ type login struct {
 }
 
 type ends struct {
+	space         Space
 	protocol      string
 	local, remote netip.AddrPort
+}
+
+type place struct {
+	space Space
+	port  Port
 }
 
 type finder struct {
@@ -65,9 +71,9 @@ type finder struct {
 	children  map[int][]int
 	sockets   map[SocketID]Socket
 	byEnds    map[ends]SocketID
-	listening map[Port][]Socket
-	addresses map[netip.Addr]bool // of this machine
-	line      []int               // this run and its ancestors
+	listening map[place][]Socket
+	addresses map[Space]map[netip.Addr]bool // of this machine
+	line      []int                         // this run and its ancestors
 	files     map[int]Files
 	opened    map[SocketID][]int // processes that hold it, among those in files
 	serves    map[int]map[Port]bool
@@ -81,24 +87,25 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 	f := &finder{
 		ctx: ctx, source: source, snapshot: s, register: newRegister(s.Logins),
 		processes: map[int]Process{}, children: map[int][]int{},
-		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, listening: map[Port][]Socket{},
-		addresses: map[netip.Addr]bool{}, files: map[int]Files{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{},
+		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, listening: map[place][]Socket{},
+		addresses: map[Space]map[netip.Addr]bool{0: set(s.Addresses)}, files: map[int]Files{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{},
 		model: &Model{Addresses: map[netip.Addr]Claim{}, Processes: map[int]Claim{}, Units: map[string]Claim{}, Ports: map[Port]Claim{}},
 	}
 	for _, p := range s.Processes {
 		f.processes[p.PID] = p
 		f.children[p.Parent] = append(f.children[p.Parent], p.PID)
 	}
-	for _, a := range s.Addresses {
-		f.addresses[bare(a)] = true
+	for space, list := range s.Elsewhere {
+		f.addresses[space] = set(list)
 	}
 	for _, k := range s.Sockets {
 		k.Local, k.Remote = plain(k.Local), plain(k.Remote)
 		f.sockets[k.ID] = k
 		if k.Listening {
-			f.listening[portOf(k)] = append(f.listening[portOf(k)], k)
+			at := place{k.Space, portOf(k)}
+			f.listening[at] = append(f.listening[at], k)
 		} else if k.Remote.Port() != 0 {
-			f.byEnds[ends{k.Protocol, k.Local, k.Remote}] = k.ID
+			f.byEnds[ends{k.Space, k.Protocol, k.Local, k.Remote}] = k.ID
 		}
 	}
 	for _, why := range s.Unread {
@@ -108,6 +115,14 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 	return f
 }
 
+func set(list []netip.Addr) map[netip.Addr]bool {
+	all := make(map[netip.Addr]bool, len(list))
+	for _, a := range list {
+		all[bare(a)] = true
+	}
+	return all
+}
+
 // bare drops what does not tell one host from another.
 func bare(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
@@ -115,8 +130,21 @@ func plain(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(bare(a.A
 
 func portOf(k Socket) Port { return Port{k.Protocol, k.Local.Port()} }
 
-// here reports whether an address is of this machine.
-func (f *finder) here(a netip.Addr) bool { return a.IsLoopback() || f.addresses[a] }
+// here reports whether an address is of this machine, as a socket in a network namespace sees it.
+func (f *finder) here(space Space, a netip.Addr) bool {
+	return a.IsLoopback() || f.addresses[0][a] || f.addresses[space][a]
+}
+
+// otherEnd finds the socket at the other end of a connection that stays on this machine. That may be in
+// this run's network namespace where the connection is of another.
+func (f *finder) otherEnd(k Socket) (id SocketID, known bool) {
+	for _, space := range []Space{k.Space, 0} {
+		if id, known = f.byEnds[ends{space, k.Protocol, k.Remote, k.Local}]; known {
+			return id, true
+		}
+	}
+	return 0, false
+}
 
 // accepted reports whether a connection came in, as far as a server still listens at its port. A UDP
 // socket that takes packets from anybody counts.
@@ -124,7 +152,7 @@ func (f *finder) accepted(k Socket) bool {
 	if k.Protocol == "udp" && k.Remote.Port() == 0 {
 		return true
 	}
-	return slices.ContainsFunc(f.listening[portOf(k)], func(l Socket) bool {
+	return slices.ContainsFunc(f.listening[place{k.Space, portOf(k)}], func(l Socket) bool {
 		return l.Local.Addr().IsUnspecified() || l.Local.Addr() == k.Local.Addr()
 	})
 }
@@ -173,7 +201,7 @@ func (f *finder) servesAt(pid int, port Port) bool {
 	if !known {
 		ports = map[Port]bool{}
 		for _, id := range f.open(pid).Sockets {
-			if k := f.sockets[id]; k.Listening {
+			if k := f.sockets[id]; k.Listening && k.Space == 0 {
 				ports[portOf(k)] = true
 			}
 		}
@@ -385,7 +413,7 @@ func (f *finder) findListeners() {
 	}
 	for port, c := range f.model.Ports {
 		if !f.listenerAbove(port, c, above) {
-			open = append(open, f.listening[port]...)
+			open = append(open, f.listening[place{port: port}]...)
 		}
 	}
 	if len(open) == 0 {

@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // A machine is made up in tests: processes with what they have open.
@@ -402,6 +405,80 @@ func TestWhatIsNotKnownOfTheOwnSessionIsAGap(t *testing.T) {
 		m.Self = 13
 		if model, _ = summary(t, m); len(model.Hidden()) > 0 {
 			t.Errorf("%s, of somebody else: %+v", name, model.Hidden())
+		}
+	}
+}
+
+// The server of the caller's session may be in another network namespace, which has addresses and ports
+// of its own.
+func TestASessionInAnotherNetworkNamespaceIsFound(t *testing.T) {
+	m := sshd()
+	inside := func(id int, local, remote string) {
+		m.tcp(id, local, remote)
+		m.Sockets[len(m.Sockets)-1].Space = 1
+	}
+	m.Elsewhere = map[Space][]netip.Addr{1: {netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("203.0.113.7")}}
+	inside(60, "0.0.0.0:2222", "")
+	inside(61, "10.0.0.2:2222", "192.0.2.1:40000") // by way of a proxy in this one
+	inside(62, "127.0.0.1:40001", "127.0.0.1:22")
+	m.process(60, 1, "x", "root", "", 60)
+	m.process(61, 60, "x", "root", "", 61, "pts/6")
+	m.process(62, 61, "sh", "bob", "pts/6")
+	m.tcp(70, "0.0.0.0:443", "")
+	m.tcp(71, "192.0.2.1:443", "203.0.113.9:4000")
+	m.tcp(72, "192.0.2.1:40000", "10.0.0.2:2222")
+	m.process(70, 1, "y", "_proxy", "", 70, 71, 72)
+	m.Self = 62
+	model, got := summary(t, m)
+	if want := "203.0.113.7 others', 203.0.113.9 own"; got != want {
+		t.Errorf("%s, want %s; gaps %v", got, want, model.Gaps)
+	}
+	for port, want := range map[Port]bool{{"tcp", 443}: true, {"tcp", 2222}: false} {
+		if _, known := model.Ports[port]; known != want {
+			t.Errorf("port %v: %t", port, known)
+		}
+	}
+	if c := model.Processes[70]; c.Sessions == nil || c.Whose() != Own {
+		t.Errorf("the proxy: %v", c)
+	}
+}
+
+func TestSessionsAreToldAsData(t *testing.T) {
+	since := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	c := Claim{How: "through x (PID 3)"}
+	for i := range 12 {
+		c.Sessions = append(c.Sessions, &Session{User: fmt.Sprint("u", i), Local: true})
+	}
+	var from []netip.Addr
+	for i := range byte(7) {
+		from = append(from, netip.AddrFrom4([4]byte{203, 0, 113, i}))
+	}
+	c.Sessions[11] = &Session{User: "an\x1bn", From: from, Since: since, Terminal: "pts/0", Whose: Own}
+	d := c.Data()
+	own := NamedSession{
+		User: "an\ufffdn", From: []string{"203.0.113.0", "203.0.113.1", "203.0.113.2", "203.0.113.3", "203.0.113.4"},
+		Since: "2026-05-04T03:02:01Z", Terminal: "pts/0", Whose: "own",
+	}
+	if diff := cmp.Diff(own, d.Sessions[0]); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(NamedSession{User: "u0", From: []string{}, Local: true, Whose: "others"}, d.Sessions[1]); diff != "" || len(d.Sessions) != maxData || d.Total != 12 || d.Through != c.How {
+		t.Errorf("%+v %s", d, diff)
+	}
+}
+
+// A server of root may start a program without a terminal, and without a record of who logged in.
+func TestTheCallersSessionIsFoundWithoutATerminal(t *testing.T) {
+	for account, want := range map[string]string{"root": "203.0.113.7 others', 203.0.113.9 own", "bob": "203.0.113.7 possibly own"} {
+		m := sshd()
+		m.tcp(31, "0.0.0.0:2222", "")
+		m.tcp(32, "192.0.2.1:2222", "203.0.113.9:4000")
+		m.process(30, 1, "x", account, "", 32)
+		m.process(33, 30, "sh", "bob", "")
+		m.process(34, 33, "sentinel", "root", "")
+		m.Self = 34
+		if _, got := summary(t, m); got != want {
+			t.Errorf("of %s: %s, want %s", account, got, want)
 		}
 	}
 }

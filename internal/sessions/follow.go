@@ -44,7 +44,7 @@ type walk struct {
 	seen    map[SocketID]bool
 	passed  map[int]bool
 	relayed []relayedSocket // of proxies, to other hosts
-	udp     []uint16        // ports of sockets that are not connected
+	udp     []Socket        // that are not connected
 }
 
 type relayedSocket struct {
@@ -63,7 +63,7 @@ func (w *walk) visit(list []SocketID, how string, relayed bool) {
 		}
 		w.seen[id] = true
 		switch remote := k.Remote; {
-		case remote.Port() != 0 && w.here(remote.Addr()):
+		case remote.Port() != 0 && w.here(k.Space, remote.Addr()):
 			inside = append(inside, k)
 			w.port(k, how)
 		case relayed && remote.Port() != 0:
@@ -80,15 +80,19 @@ func (w *walk) outside(id SocketID, how string) {
 	k := w.sockets[id]
 	w.port(k, how)
 	if k.Remote.Port() == 0 {
-		w.udp = append(w.udp, k.Local.Port())
+		w.udp = append(w.udp, k)
 		return
 	}
-	w.address(Connection{k.Local.Addr(), k.Remote.Addr()}, how)
+	c := Connection{k.Local.Addr(), k.Remote.Addr()}
+	if k.Space != 0 {
+		c.Local = netip.Addr{} // it is an address of another network namespace
+	}
+	w.address(c, how)
 }
 
 // port claims the local port of a connection that came in.
 func (w *walk) port(k Socket, how string) {
-	if w.accepted(k) {
+	if k.Space == 0 && w.accepted(k) {
 		claim(w.model.Ports, portOf(k), w.to.Session, how)
 	}
 }
@@ -129,7 +133,7 @@ func (w *walk) tunnel(t Tunnel) {
 func (w *walk) through(inside []Socket) {
 	var others []Socket
 	for _, k := range inside {
-		id, known := w.byEnds[ends{k.Protocol, k.Remote, k.Local}]
+		id, known := w.otherEnd(k)
 		if !known {
 			w.to.gaps = append(w.to.gaps, fmt.Sprintf("the other end of the connection from %s is not seen", k.Remote))
 			continue
@@ -207,9 +211,9 @@ func (w *walk) onward(pid int) []SocketID {
 	usable := func(k Socket) bool {
 		return !w.seen[k.ID] && (k.Protocol == "tcp" || trusts)
 	}
-	abroad := w.held(pid, func(k Socket) bool { return usable(k) && (k.Remote.Port() == 0 || !w.here(k.Remote.Addr())) })
+	abroad := w.held(pid, func(k Socket) bool { return usable(k) && (k.Remote.Port() == 0 || !w.here(k.Space, k.Remote.Addr())) })
 	local := w.held(pid, func(k Socket) bool {
-		return usable(k) && k.Remote.Port() != 0 && w.here(k.Remote.Addr()) && (len(abroad) == 0 || w.accepted(k))
+		return usable(k) && k.Remote.Port() != 0 && w.here(k.Space, k.Remote.Addr()) && (len(abroad) == 0 || w.accepted(k))
 	})
 	if list := append(abroad, local...); len(list) > 0 {
 		return list
@@ -261,13 +265,13 @@ func (w *walk) isJob(pid int) bool {
 // program can make counts for the caller's own session alone.
 func (w *walk) fromRecords() {
 	for _, r := range []*Login{w.to.record, w.to.hint} {
-		if r != nil && r.From.IsValid() && !w.here(bare(r.From)) && (r.Manager || w.to.Whose == Own) {
+		if r != nil && r.From.IsValid() && !w.here(0, bare(r.From)) && (r.Manager || w.to.Whose == Own) {
 			w.recorded(bare(r.From))
 		}
 	}
 	if w.to.Whose != Others && (len(w.to.sockets) == 0 || len(w.to.From) == 0) && !w.to.Local {
 		for _, a := range w.snapshot.Hint {
-			if !w.here(bare(a)) {
+			if !w.here(0, bare(a)) {
 				w.recorded(bare(a))
 			}
 		}
@@ -288,15 +292,21 @@ func (w *walk) udpPeers() {
 	if len(w.udp) == 0 {
 		return
 	}
-	peers, err := w.source.Peers(w.ctx, w.udp)
+	var ports []uint16
+	for _, k := range w.udp {
+		if k.Space == 0 {
+			ports = append(ports, k.Local.Port())
+		}
+	}
+	peers, err := w.source.Peers(w.ctx, ports)
 	for _, p := range peers {
 		a := bare(p.Address)
-		if (p.Came || w.to.trusted || w.to.Whose == Own) && !w.here(a) {
+		if (p.Came || w.to.trusted || w.to.Whose == Own) && !w.here(0, a) {
 			w.address(Connection{Remote: a}, "")
 		}
 	}
 	if len(w.to.From) == 0 {
-		why := "with whom the server at UDP port " + fmt.Sprint(w.udp[0]) + " talks is not seen"
+		why := "with whom the server at UDP port " + fmt.Sprint(w.udp[0].Local.Port()) + " talks is not seen"
 		if err != nil {
 			why += fmt.Sprintf(" (%v)", err)
 		}

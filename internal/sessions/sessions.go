@@ -72,8 +72,7 @@ const maxNamed = 3
 // String names the sessions, the caller's own first, so that it can end a sentence such as
 // "203.0.113.7 carries ...".
 func (c Claim) String() string {
-	sorted := slices.Clone(c.Sessions)
-	slices.SortStableFunc(sorted, func(a, b *Session) int { return int(b.Whose) - int(a.Whose) })
+	sorted := c.sorted()
 	var names []string
 	for _, s := range sorted[:min(len(sorted), maxNamed)] {
 		names = append(names, s.String())
@@ -119,6 +118,59 @@ func (s *Session) String() string {
 		text += " (which may be this call's own)"
 	}
 	return text
+}
+
+// sorted has the caller's own sessions first.
+func (c Claim) sorted() []*Session {
+	list := slices.Clone(c.Sessions)
+	slices.SortStableFunc(list, func(a, b *Session) int { return int(b.Whose) - int(a.Whose) })
+	return list
+}
+
+// Named are the sessions of a claim as data, for the document of a refusal.
+type Named struct {
+	Sessions []NamedSession `json:"sessions"`
+	Total    int            `json:"sessions_total"`
+	Through  string         `json:"through,omitempty"` // as in "through haproxy (PID 12)"; empty for directly
+}
+
+// A NamedSession is a [Session] as data.
+type NamedSession struct {
+	User     string   `json:"user,omitempty"`
+	From     []string `json:"from"` // addresses of other hosts; empty for a local one and where they are not known
+	Since    string   `json:"since,omitempty"`
+	Terminal string   `json:"terminal,omitempty"`
+	Local    bool     `json:"local"`
+	Whose    string   `json:"whose"` // own, possibly_own or others
+}
+
+// Bounds of what is told as data.
+const (
+	maxData     = 10
+	maxDataFrom = 5
+)
+
+// Data returns the sessions as data, the caller's own first.
+func (c Claim) Data() Named {
+	n := Named{Sessions: []NamedSession{}, Total: len(c.Sessions), Through: c.How}
+	for _, s := range c.sorted()[:min(len(c.Sessions), maxData)] {
+		n.Sessions = append(n.Sessions, s.data())
+	}
+	return n
+}
+
+func (s *Session) data() NamedSession {
+	d := NamedSession{
+		User: sanitize.Text(s.User, 32), From: []string{}, Terminal: sanitize.Text(s.Terminal, 32), Local: s.Local,
+		Whose: []string{Others: "others", PossiblyOwn: "possibly_own", Own: "own"}[s.Whose],
+	}
+	if !s.Since.IsZero() {
+		d.Since = s.Since.UTC().Format(time.RFC3339)
+	}
+	for _, a := range s.From[:min(len(s.From), maxDataFrom)] {
+		d.From = append(d.From, a.String())
+	}
+	return d
 }
 
 // A Gap is something about a session that could not be found out.

@@ -35,6 +35,8 @@ type Snapshot struct {
 	Logins    []Login
 	// Addresses are those of this machine.
 	Addresses []netip.Addr
+	// Elsewhere are the addresses of other network namespaces that ancestors of this run live in.
+	Elsewhere map[Space][]netip.Addr
 	// Hint is whom the environment says this run's session is with (SSH_CONNECTION). It is never
 	// believed alone, and only adds to what is protected.
 	Hint []netip.Addr
@@ -56,9 +58,14 @@ type Process struct {
 // A SocketID tells a socket from others. Processes that share a socket share its ID.
 type SocketID uint64
 
+// A Space tells the network namespaces of this machine from one another; that of this run is 0. Each
+// has addresses and ports of its own.
+type Space uint64
+
 // A Socket is one socket of the machine.
 type Socket struct {
 	ID            SocketID
+	Space         Space
 	Protocol      string // tcp or udp
 	Local, Remote netip.AddrPort
 	Listening     bool

@@ -9,8 +9,10 @@ package sessions
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,14 +22,13 @@ import (
 	"sentinel/internal/sessions"
 	"sentinel/platform/linux/accounts"
 	"sentinel/platform/linux/conntrack"
-	"sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/sockdiag"
 	"sentinel/platform/linux/tunnels"
 )
 
 // A Reader reads below a root directory. Sockets and addresses are always those of the caller's
-// network namespace.
+// network namespace, and of those that the processes live in which it comes from.
 type Reader struct {
 	root  string
 	self  int
@@ -86,18 +87,15 @@ func (r *reading) Read(ctx context.Context) (sessions.Snapshot, error) {
 	if s.Sockets, err = sockets(ctx); err != nil {
 		return s, err
 	}
-	r.sockets = s.Sockets
-	links, err := interfaces.List()
-	if err != nil {
+	if s.Addresses, err = addresses(); err != nil {
 		return s, err
 	}
-	for _, l := range links {
-		for _, p := range l.Addresses {
-			s.Addresses = append(s.Addresses, p.Addr())
-			r.own[p.Addr().Unmap().WithZone("")] = true
-		}
-	}
 	s.Logins, s.Unread = r.logins()
+	r.elsewhere(ctx, table, &s)
+	r.sockets = s.Sockets
+	for _, a := range slices.Concat(append(slices.Collect(maps.Values(s.Elsewhere)), s.Addresses)...) {
+		r.own[a.Unmap().WithZone("")] = true
+	}
 	s.Hint = hint(os.Getenv("SSH_CONNECTION"))
 	return s, nil
 }

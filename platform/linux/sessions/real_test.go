@@ -62,6 +62,7 @@ func newSite(t *testing.T) *site {
 	os.Chmod(s.dir+"/key.pub", 0o644)
 	s.ownRecords()
 	s.account("ann", annUID)
+	s.home()
 	s.server("", "2201")
 	return s
 }
@@ -84,10 +85,28 @@ func (s *site) ownRecords() {
 	}
 }
 
+// home is of every person, and below no directory that others may write to.
+const home = "/run/home"
+
+// home makes it, with the key of the client.
+func (s *site) home() {
+	s.t.Helper()
+	key, err := os.ReadFile(s.dir + "/key.pub")
+	if err == nil {
+		err = os.MkdirAll(home+"/.ssh", 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(home+"/.ssh/authorized_keys", key, 0o644)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // account adds a person to a copy of the machine's accounts.
 func (s *site) account(name string, uid int) {
 	for file, line := range map[string]string{
-		"passwd": fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", name, uid, uid, s.dir),
+		"passwd": fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", name, uid, uid, home),
 		"shadow": name + ":*:19000::::::\n",
 	} {
 		raw, err := os.ReadFile("/etc/" + file)
@@ -181,12 +200,8 @@ func (s *site) log(words []string) io.Writer {
 // PID that it will have.
 func (s *site) ssh(place, from, to, port string, options ...string) (pid int) {
 	s.t.Helper()
-	words := []string{"ssh", "-F", "/dev/null", "-p", port, "-i", s.dir + "/key", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
-		"-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes"}
-	if from != "" {
-		words = append(words, "-b", from)
-	}
-	words = append(append(words, options...), "ann@"+to, "echo in $$; exec sleep 600")
+	words := s.sshWords(from, to, port, "echo in $$; exec sleep 600")
+	words = slices.Insert(words, 1, options...)
 	_, _, out := s.start(place, nil, words...)
 	line, err := out.ReadString('\n')
 	if _, bad := fmt.Sscanf(line, "in %d", &pid); err != nil || bad != nil {

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/sessions"
+	"sentinel/platform/linux/interfaces"
+	"sentinel/platform/linux/procfs"
+)
+
+// Bounds of looking into other network namespaces.
+const (
+	maxSpaces    = 4
+	maxAncestors = 4096
+)
+
+// elsewhere adds the sockets and addresses of the network namespaces that ancestors of this run live
+// in, where these are others (ip-netns(8), nsenter(1), NetworkNamespacePath= of systemd.exec(5)): the
+// server of this run's session has its connections there. A namespace that may not be named belongs to
+// nobody whom this run could look into anyway; one that cannot be entered is said to be missing.
+func (r *reading) elsewhere(ctx context.Context, table []procfs.Process, s *sessions.Snapshot) {
+	seen := map[string]bool{r.namespace("thread-self"): true}
+	for _, p := range ancestors(table, r.self) {
+		name := r.namespace(strconv.Itoa(p.PID))
+		if name == "" || seen[name] {
+			continue
+		}
+		seen[name] = true
+		if err := r.enter(ctx, p.PID, sessions.Space(len(s.Elsewhere)+1), s); err != nil {
+			s.Unread = append(s.Unread, fmt.Sprintf("whom %s (PID %d), which this run comes from, is connected with is not seen, since it is in another network namespace (%v)",
+				p.Name, p.PID, err))
+		}
+	}
+}
+
+// ancestors returns a process and those above it, the nearest first.
+func ancestors(table []procfs.Process, pid int) (line []procfs.Process) {
+	byPID := make(map[int]procfs.Process, len(table))
+	for _, p := range table {
+		byPID[p.PID] = p
+	}
+	for p, ok := byPID[pid]; ok && p.PID > 1 && len(line) < maxAncestors; p, ok = byPID[p.ParentPID] {
+		line = append(line, p)
+	}
+	return line
+}
+
+// namespace names the network namespace of a process; empty if that may not be known.
+func (r *reading) namespace(process string) string {
+	name, _ := os.Readlink(filepath.Join(r.root, "proc", process, "ns", "net")) //nolint:errcheck // see above
+	return name
+}
+
+// enter reads the network namespace of a process from a thread of its own, which ends afterwards.
+func (r *reading) enter(ctx context.Context, pid int, space sessions.Space, s *sessions.Snapshot) error {
+	if space > maxSpaces {
+		return errors.New("there are too many of them")
+	}
+	f, err := os.Open(filepath.Join(r.root, "proc", strconv.Itoa(pid), "ns", "net"))
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	type network struct {
+		sockets   []sessions.Socket
+		addresses []netip.Addr
+		err       error
+	}
+	read := make(chan network, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread is in the wrong namespace
+		var n network
+		if n.err = unix.Setns(int(f.Fd()), unix.CLONE_NEWNET); n.err == nil {
+			n.sockets, n.err = sockets(ctx)
+		}
+		if n.err == nil {
+			n.addresses, n.err = addresses()
+		}
+		read <- n
+	}()
+	n := <-read
+	if n.err != nil {
+		return n.err
+	}
+	for _, k := range n.sockets {
+		k.Space = space
+		s.Sockets = append(s.Sockets, k)
+	}
+	if s.Elsewhere == nil {
+		s.Elsewhere = map[sessions.Space][]netip.Addr{}
+	}
+	s.Elsewhere[space] = n.addresses
+	return nil
+}
+
+// addresses lists those of this network namespace.
+func addresses() (list []netip.Addr, err error) {
+	links, err := interfaces.List()
+	for _, l := range links {
+		for _, p := range l.Addresses {
+			list = append(list, p.Addr())
+		}
+	}
+	return list, err
+}
