@@ -41,6 +41,9 @@ type Call struct {
 	Server string // as the user calls it
 	Name   string // of the tool or the prompt; the URI of a resource; "" for what has none
 
+	// Unnamed says that nobody knows of which tool it is: rules that forbid hold whatever tool they name.
+	Unnamed bool
+
 	// Arguments is what conditions look into, as JSON: the arguments of a call, the params of
 	// what has no arguments, the result on its side. Nil counts as {}.
 	Arguments []byte

@@ -53,7 +53,9 @@ func (r *Rule) forbids() bool { return r.Action != Allow }
 // concerns says whether the rule is about such calls at all.
 func (r *Rule) concerns(c *Call) bool {
 	return slices.Contains(r.sides, c.side()) && (r.methods == nil || slices.Contains(r.methods, c.Method)) &&
-		slices.ContainsFunc(r.tools, func(g toolGlob) bool { return g.matches(c.Server, c.Name) })
+		slices.ContainsFunc(r.tools, func(g toolGlob) bool {
+			return g.matches(c.Server, c.Name) || c.Unnamed && r.forbids() && g.server.matches(c.Server)
+		})
 }
 
 // A condition is what must be so of the values that its selector finds.

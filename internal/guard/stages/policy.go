@@ -4,6 +4,7 @@ package stages
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"sentinel/internal/guard/policy"
@@ -11,13 +12,18 @@ import (
 	"sentinel/internal/jsonrpc"
 )
 
-// maxAnnotated is how many tools' annotations are remembered.
-const maxAnnotated = 10_000
+// Bounds of what is remembered. The hints of further tools have MCP's defaults, and further tasks are of any
+// tool.
+const (
+	maxAnnotated = 10_000
+	maxTasks     = 10_000
+	maxTaskID    = 1 << 10 // bytes
+)
 
 // rules judges calls, results, and what the server asks of the client's model and person, by the
 // rules that settings has. Without rules it lets all pass.
 func rules(settings Settings) stage.Stage {
-	j := &ruleJudge{settings: settings, annotations: map[string][]byte{}}
+	j := &ruleJudge{settings: settings, annotations: map[string][]byte{}, tasks: map[task]origin{}}
 	return stage.Stage{Name: "policy", Judge: j.judge}
 }
 
@@ -26,6 +32,7 @@ type ruleJudge struct {
 
 	mu          sync.Mutex
 	annotations map[string][]byte // by tool, as the server listed it last
+	tasks       map[task]origin
 }
 
 func (j *ruleJudge) judge(m *stage.Message) (stage.Verdict, error) {
@@ -60,16 +67,67 @@ func (j *ruleJudge) calls(m *stage.Message) []policy.Call {
 	case m.Call.Method == "tools/list":
 		j.remember(m.Outcome)
 		return nil
+	case strings.HasPrefix(m.Call.Method, stage.TaskMethods):
+		return append(j.outcome(m), j.asked(m.Outcome)...)
 	case !policy.Judges(m.Call.Method):
 		return nil
 	}
-	c := policy.Call{
-		Method: m.Call.Method, On: policy.OnResult, Server: j.settings.Server, Name: m.Call.Name, Arguments: m.Result, Annotations: j.of(m.Call.Method, m.Call.Name),
-	}
+	j.begun(m)
+	return append([]policy.Call{j.result(m.Call.Method, m.Call.Name, m)}, j.asked(m.Outcome)...)
+}
+
+// result returns what came of a call as the rules see it.
+func (j *ruleJudge) result(method, name string, m *stage.Message) policy.Call {
+	c := policy.Call{Method: method, On: policy.OnResult, Server: j.settings.Server, Name: name, Arguments: m.Result, Annotations: j.of(method, name)}
 	if m.Error != nil {
 		c.Arguments = m.Error
 	}
-	return append([]policy.Call{c}, j.asked(m.Outcome)...)
+	return c
+}
+
+// A task stands for a call that is answered later, for who asked.
+type task struct {
+	answers stage.Side
+	id      string
+}
+
+// An origin is the call that a task was begun by.
+type origin struct{ method, name string }
+
+// begun remembers of which call a task is.
+func (j *ruleJudge) begun(m *stage.Message) {
+	created, _ := jsonrpc.ParseObject(m.Outcome.Get("task"))
+	for _, members := range []jsonrpc.Object{created, m.Outcome} { // MCP 2025-11-25, and later
+		id, ok := jsonrpc.Text(members.Get("taskId"))
+		j.mu.Lock()
+		if ok && len(id) <= maxTaskID && len(j.tasks) < maxTasks {
+			j.tasks[task{m.From, id}] = origin{m.Call.Method, m.Call.Name}
+		}
+		j.mu.Unlock()
+	}
+}
+
+// outcome returns the result of a task, which stands in the answer to tasks/result, or in that to
+// another of its methods once it is there. Of a task that nobody has seen begin it may be any tool's.
+func (j *ruleJudge) outcome(m *stage.Message) []policy.Call {
+	inner := m.Outcome.Get("result")
+	if m.Call.Method != "tasks/result" && inner == nil {
+		return nil
+	}
+	j.mu.Lock()
+	of, known := j.tasks[task{m.From, m.Call.Name}]
+	j.mu.Unlock()
+	if !known {
+		of.method = policy.ToolsCall
+		if m.From == stage.Client {
+			of.method = policy.Sampling
+		}
+	}
+	c := j.result(of.method, of.name, m)
+	if c.Unnamed = !known; m.Call.Method != "tasks/result" {
+		c.Arguments = inner
+	}
+	return []policy.Call{c}
 }
 
 // call returns a request as the rules see it.

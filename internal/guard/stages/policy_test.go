@@ -47,6 +47,9 @@ func TestRulesJudgeWhatIsPassedOn(t *testing.T) {
 	destructive := "rules: [{name: r, methods: tools/call, when: call.annotations.destructiveHint, action: block}]"
 	call := &stage.Call{Method: "tools/call", Name: "t"}
 	listed := message(`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","annotations":{"destructiveHint":false}}]}}`, &stage.Call{Method: "tools/list"})
+	// A call that is answered with a task has its result later.
+	const begun, ended = `{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"T","status":"working"}}}`, `{"jsonrpc":"2.0","id":2,"result":{"content":[{"text":"secret"}]}}`
+	result := func(id string) *stage.Call { return &stage.Call{Method: "tasks/result", Name: id} }
 	for name, test := range map[string]struct {
 		rules    string
 		messages []stage.Message
@@ -65,6 +68,14 @@ func TestRulesJudgeWhatIsPassedOn(t *testing.T) {
 		"a result, a rule for calls":  {noPath, []stage.Message{message(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"text":"secret"}]}}`, call)}, "", ""},
 		"a result":                    {onResult, []stage.Message{message(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"text":"secret"}]}}`, call)}, stage.PolicyBlocks, "The result of this call"},
 		"an error":                    {onResult, []stage.Message{message(`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"secret"}}`, call)}, stage.PolicyBlocks, "The result of this call"},
+		"a task":                      {onResult, []stage.Message{message(begun, call), message(ended, result("T"))}, stage.PolicyBlocks, "The result of this call"},
+		"a task of another tool":      {strings.Replace(onResult, "s:*", "s:u", 1), []stage.Message{message(begun, call), message(ended, result("T"))}, "", ""},
+		"a task of who knows what":    {strings.Replace(onResult, "s:*", "s:u", 1), []stage.Message{message(ended, result("U"))}, stage.PolicyBlocks, ""},
+		"a task of another server":    {strings.Replace(onResult, "s:*", "x:*", 1), []stage.Message{message(ended, result("U"))}, "", ""},
+		"a task, its result within":   {onResult, []stage.Message{message(`{"jsonrpc":"2.0","id":2,"result":{"taskId":"T","status":"completed","result":{"content":[{"text":"secret"}]}}}`, &stage.Call{Method: "tasks/get", Name: "T"})}, stage.PolicyBlocks, ""},
+		"a task that goes on":         {onResult, []stage.Message{message(`{"jsonrpc":"2.0","id":2,"result":{"taskId":"T","status":"working","statusMessage":"secret"}}`, &stage.Call{Method: "tasks/get", Name: "T"})}, "", ""},
+		"a task that asks":            {noPath, []stage.Message{message(`{"jsonrpc":"2.0","id":2,"result":{"taskId":"T","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"secret"}}}}}`, &stage.Call{Method: "tasks/get", Name: "T"})}, stage.PolicyBlocks, ""},
+		"a task that failed":          {onResult, []stage.Message{message(`{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":"secret"}}`, result("T"))}, stage.PolicyBlocks, ""},
 		"a hint that was not given":   {destructive, []stage.Message{message(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`, nil)}, stage.PolicyBlocks, ""},
 		"a hint that was given":       {destructive, []stage.Message{listed, message(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`, nil)}, "", ""},
 		"a hint for another":          {destructive, []stage.Message{listed, message(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"T"}}`, nil)}, stage.PolicyBlocks, ""},
