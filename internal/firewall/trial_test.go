@@ -232,6 +232,7 @@ func TestConfirmationAndEndMeetAtOneLock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		m.uptime += 121 * time.Second
 		ended, confirmed := make(chan string, 1), make(chan error, 1)
 		go func() {
 			said, err := o.Trials.End(t.Context(), false)
@@ -244,7 +245,6 @@ func TestConfirmationAndEndMeetAtOneLock(t *testing.T) {
 			_, err := confirmation.Do(t.Context())
 			confirmed <- err
 		}()
-		m.uptime += 121 * time.Second
 		release()
 		said, refusal := <-ended, <-confirmed
 		if said == "" || refusal == nil || m.on || recorded(m) {
