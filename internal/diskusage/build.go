@@ -64,6 +64,7 @@ func (m *measurement) usage(o Options) Usage {
 	u.addSkipped(m, o)
 	u.addSnapshots(m, o)
 	u.addOther(m)
+	u.noteUnseen(m)
 	u.addGaps(m)
 	u.compareAndKeep(t, o)
 	return u
@@ -191,6 +192,27 @@ func (u *Usage) addOther(m *measurement) {
 	}
 	other := int64(f.Used) - int64(u.Bytes) - int64(*u.DeletedOpenBytes)
 	u.OtherBytes = &other
+}
+
+// Bounds from which space that no file accounts for is worth a note.
+const (
+	leastUnseen = 1 << 30
+	unseenShare = 10 // percent of what is used
+)
+
+// noteUnseen says that snapshots, which were not looked at, may hold what no file accounts for. Where other
+// subvolumes share the space that may be theirs, too.
+func (u *Usage) noteUnseen(m *measurement) {
+	f := m.place.FileSystem
+	if f.ListSnapshots == "" || m.place.Path != f.Mountpoint || !u.Complete || f.Err != nil || u.DeletedOpenBytes == nil {
+		return
+	}
+	unseen := int64(f.Used) - int64(u.Bytes) - int64(*u.DeletedOpenBytes)
+	if unseen < leastUnseen || 100*float64(unseen) < unseenShare*float64(f.Used) {
+		return
+	}
+	u.Unavailable.Note("snapshots", fmt.Sprintf("%s of what is used belong to no file that was looked at; snapshots or others in the same pool may hold them. Root lists the snapshots with: %s",
+		humanize.Bytes(uint64(unseen)), sanitize.Text(f.ListSnapshots, maxPath)))
 }
 
 // addGaps says what was not looked at.

@@ -39,6 +39,9 @@ type Mounted struct {
 	Err                      error  // why the figures are unknown
 	DeviceMajor, DeviceMinor uint32 // 0, 0 where that is unknown
 	SharesSpace              bool   // others use the same space, so that what is counted need not make up Used
+	// ListSnapshots is what lists the snapshots that may hold its space, for people; "" where it has none, or
+	// Source.Snapshots lists them.
+	ListSnapshots string
 }
 
 // Deleted are files that were deleted and are still open.

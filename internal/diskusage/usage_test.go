@@ -124,6 +124,37 @@ func TestWhatFillsADisk(t *testing.T) {
 	}
 }
 
+// Where files do not account for what is used, snapshots may.
+func TestSnapshotsMayHoldWhatNoFileDoes(t *testing.T) {
+	const note = "32.0 GiB of what is used belong to no file that was looked at; snapshots or others in the same pool may hold them. Root lists the snapshots with: btrfs subvolume list -s /"
+	for name, c := range map[string]struct {
+		change func(*machine)
+		want   string
+	}{
+		"a pool that is full of snapshots": {func(*machine) {}, note},
+		"little":                           {func(m *machine) { m.place.FileSystem.Used = 60 * gib }, ""},
+		"less than was found":              {func(m *machine) { m.place.FileSystem.Used = 20 * gib }, ""},
+		"a folder in it":                   {func(m *machine) { m.place.FileSystem.Mountpoint = "/srv" }, ""},
+		"not all was seen":                 {func(m *machine) { m.tree.Bound = "the time for it was over" }, ""},
+		"its size is not known":            {func(m *machine) { m.place.FileSystem.Err = errors.New("no figures") }, ""},
+		"another file system":              {func(m *machine) { m.place.FileSystem.ListSnapshots = "" }, ""},
+	} {
+		m := full()
+		m.place.Whole = false
+		m.place.FileSystem.Type, m.place.FileSystem.SharesSpace, m.place.FileSystem.ListSnapshots, m.place.FileSystem.Used = "btrfs", true, "btrfs subvolume list -s /", 90*gib
+		c.change(m)
+		got := ""
+		for _, g := range measured(t, m, Options{Rows: -1}).Unavailable {
+			if g.Field == "snapshots" {
+				got = g.Reason
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // Unknown is not zero, and what was not looked at is said.
 func TestWhatWasNotLookedAtIsSaid(t *testing.T) {
 	m := full()

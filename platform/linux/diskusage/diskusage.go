@@ -54,6 +54,7 @@ func (s *Source) Place(ctx context.Context, path string) (diskusage.Place, error
 			SharesSpace: slices.Contains([]string{"btrfs", "zfs", "bcachefs", "overlay"}, on.FSType),
 		},
 	}
+	p.FileSystem.ListSnapshots = listSnapshots(on.FSType, on.Source, on.Mountpoint)
 	for _, m := range below {
 		p.Below = append(p.Below, diskusage.Mount{Path: m.Mountpoint, FileSystem: m.FSType, Holds: holdsFiles(m.FSType)})
 	}
@@ -104,5 +105,31 @@ func (s *Source) Caches() []diskusage.Cache {
 	}
 }
 
-// Snapshots returns none: those of btrfs and LVM are not told without root's tools.
+// listSnapshots returns the command that lists what holds space of a file system. Snapshots of LVM hold
+// space of their volume group: a file system does not become fuller by them.
+func listSnapshots(kind, device, mountpoint string) string {
+	switch kind {
+	case "btrfs":
+		return "btrfs subvolume list -s " + word(mountpoint)
+	case "zfs":
+		return "zfs list -t snapshot -r " + word(device)
+	default:
+		return ""
+	}
+}
+
+// word quotes a name for a shell.
+func word(name string) string {
+	if !strings.ContainsFunc(name, special) {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+}
+
+func special(r rune) bool {
+	alphanumeric := r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+	return !alphanumeric && !strings.ContainsRune("/._-+:@", r)
+}
+
+// Snapshots returns none: those of btrfs and ZFS are not told without root's tools; see listSnapshots.
 func (s *Source) Snapshots(context.Context, diskusage.Place) ([]string, error) { return nil, nil }

@@ -75,6 +75,17 @@ func TestThePlaceOfADirectoryIsToldByTheMountTable(t *testing.T) {
 	}
 }
 
+func TestWhatListsSnapshots(t *testing.T) {
+	s := New(testenv.Plant(t, map[string]string{"proc/self/mountinfo": host + "29 20 0:44 / /my\\040data rw - btrfs /dev/sdc rw\n30 20 0:45 / /tank rw - zfs tank/it's rw\n"}))
+	for path, want := range map[string]string{
+		"/pool/x": "btrfs subvolume list -s /pool", "/my data": "btrfs subvolume list -s '/my data'", "/tank/y": `zfs list -t snapshot -r 'tank/it'\''s'`, "/": "", "/home": "",
+	} {
+		if p, err := s.Place(t.Context(), path); err != nil || p.FileSystem.ListSnapshots != want {
+			t.Errorf("%s: %q, %v, want %q", path, p.FileSystem.ListSnapshots, err, want)
+		}
+	}
+}
+
 // A file system whose server is dead is neither entered nor asked for its size, above it and at it.
 func TestAFileSystemThatDoesNotAnswerIsLeftAlone(t *testing.T) {
 	if !testenv.Isolated(t) {
