@@ -40,7 +40,7 @@ func Sources(m Mac) health.Sources {
 	heat := thermal.Reader{Runner: m.Runner, Executable: m.Executable, Root: m.EUID == 0, AppleSilicon: s.appleSilicon}
 	return health.Sources{
 		CPU: s.cpu, Load: s.load, Memory: s.memory, Sensors: heat.Sensors, Thermal: heat.Pressure,
-		Disks: s.disks, Uptime: s.uptime,
+		Disks: s.disks, Uptime: s.uptime, Restarting: s.restarting,
 		Figures: map[string]health.Reader{
 			health.ReadOnlyFileSystems: s.readOnly,
 			health.ClockUnsynchronized: clockUnknown,

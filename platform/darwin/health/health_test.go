@@ -94,7 +94,7 @@ func TestWhatMacOSDoesNotHaveIsNoGap(t *testing.T) {
 	for _, g := range gaps {
 		missing = append(missing, g.Field)
 	}
-	if !slices.Equal(missing, []string{"temperature", "thermal.pressure_level", "figures.clock_unsynchronized", "figures.clock_offset_seconds", "figures.zombie_processes"}) { // neither child nor pmset nor ps is recorded
+	if !slices.Equal(missing, []string{"temperature", "thermal.pressure_level", "restarting_units", "figures.clock_unsynchronized", "figures.clock_offset_seconds", "figures.zombie_processes"}) { // neither child nor pmset nor launchctl nor ps is recorded
 		t.Errorf("missing are %v", gaps)
 	}
 	if facts.Pressure != nil || facts.OOMKills != nil || facts.FailedUnits != nil || facts.Memory == nil || facts.Disks == nil {
@@ -122,9 +122,10 @@ func TestFailures(t *testing.T) {
 		_, memoryErr := v.memory(t.Context())
 		_, disksErr := v.disks(t.Context())
 		_, uptimeErr := v.uptime(t.Context())
+		_, restartingErr := v.restarting(t.Context())
 		v.cpu(t.Context())
 		_, cpuErr := v.cpu(t.Context())
-		for fact, err := range map[string]error{"load": loadErr, "memory": memoryErr, "disks": disksErr, "uptime": uptimeErr, "cpu": cpuErr} {
+		for fact, err := range map[string]error{"load": loadErr, "memory": memoryErr, "disks": disksErr, "uptime": uptimeErr, "restarting": restartingErr, "cpu": cpuErr} {
 			if err == nil {
 				t.Errorf("%s: %s without an error", name, fact)
 			}
