@@ -145,6 +145,27 @@ func TestOneChangeIsOnTrialAtATime(t *testing.T) {
 	refused("the confirmation of a firewall", err)
 }
 
+// What was agreed to is kept, and not what another run has put on trial meanwhile.
+func TestAConfirmationKeepsOnlyTheTrialThatItWasPlannedFor(t *testing.T) {
+	m, trials := filtering(t)
+	if _, err := planAllow(t, m, AllowOptions{Ports: []Port{tcp(8080)}, Trials: trials}).Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	confirmation := planAllow(t, m, AllowOptions{Ports: []Port{tcp(8080)}, Confirm: true, Trials: trials})
+	other, err := trials.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Allowed = []Port{tcp(9090)}
+	if err := trials.write(other); err != nil {
+		t.Fatal(err)
+	}
+	_, err = confirmation.Do(t.Context())
+	if e := fault.From(err); e.Code != fault.FirewallFailed || !strings.HasSuffix(e.Fix, "--allow-service 8080/tcp") || slices.Contains(m.done, "keep") || !recorded(m) {
+		t.Errorf("%v (%s), did %q", err, e.Fix, m.done)
+	}
+}
+
 // Who sees during a trial that a service is missing is told how to begin again with it.
 func TestServiceIsLetInWithTheFirewallThatIsOnTrial(t *testing.T) {
 	m, o := onTrial(t)

@@ -194,7 +194,7 @@ func (d *Disabling) endTrial(ctx context.Context) (Disablement, error) {
 
 // keep confirms that the firewall stays off.
 func (d *Disabling) keep(ctx context.Context) (Disablement, error) {
-	t, lasting, why, err := d.trials.confirm(ctx, d.source, TurnOff)
+	t, lasting, why, err := d.trials.confirm(ctx, d.source, d.trial)
 	if err != nil {
 		return Disablement{}, err
 	}

@@ -341,7 +341,7 @@ func (e *Enabling) change(ctx context.Context) (Status, error) {
 
 // keep confirms the trial.
 func (e *Enabling) keep(ctx context.Context) (Enabled, error) {
-	t, lasting, why, err := e.trials.confirm(ctx, e.source, TurnOn)
+	t, lasting, why, err := e.trials.confirm(ctx, e.source, e.trial)
 	if err != nil {
 		return Enabled{}, err
 	}

@@ -83,6 +83,11 @@ func (t *Trial) Reason() string {
 	}
 }
 
+// is reports whether two records are of one trial.
+func (t *Trial) is(other *Trial) bool {
+	return t.Change.Kind == other.Change.Kind && t.Boot == other.Boot && t.EndsAt == other.EndsAt && slices.Equal(t.Allowed, other.Allowed)
+}
+
 // secondsLeft is how long the trial can still be confirmed, in whole seconds.
 func (t *Trial) secondsLeft() int { return int(t.left / time.Second) }
 
@@ -235,9 +240,9 @@ func (s Trials) End(ctx context.Context, early bool) (string, error) {
 	return t.undone() + ": " + t.Reason() + ".", s.close(ctx)
 }
 
-// confirm keeps the change of a kind that is on trial. Once that is recorded, nothing rolls it back
-// any more.
-func (s Trials) confirm(ctx context.Context, source Source, kind Kind) (t *Trial, lasting bool, why string, err error) {
+// confirm keeps the change that is on trial, which has to be the one that the plan was made for: another
+// run may have ended that and begun its own. Once it is recorded, nothing rolls it back any more.
+func (s Trials) confirm(ctx context.Context, source Source, planned *Trial) (t *Trial, lasting bool, why string, err error) {
 	release, err := s.lock(ctx)
 	if err != nil {
 		return nil, false, "", err
@@ -247,10 +252,10 @@ func (s Trials) confirm(ctx context.Context, source Source, kind Kind) (t *Trial
 	switch {
 	case err != nil:
 		return nil, false, "", err
-	case t == nil || t.Over() || t.Change.Kind != kind:
-		return nil, false, "", tooLate("--fix-firewall")
+	case t == nil || t.Over() || !t.is(planned):
+		return nil, false, "", tooLate(planned.command())
 	}
-	if now := Assess(source.Firewall(ctx)); now.State != Active && kind != TurnOff {
+	if now := Assess(source.Firewall(ctx)); now.State != Active && t.Change.Kind != TurnOff {
 		return nil, false, "", fault.New(fault.FirewallFailed, "The firewall that is on trial does not show any more: "+now.Evidence+".").
 			WithFix("Wait until the trial is over, then begin again: sudo sentinel " + t.command())
 	}

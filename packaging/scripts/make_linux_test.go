@@ -303,6 +303,21 @@ func TestPackagesPutCompletionsWhereTheirZshLooks(t *testing.T) {
 	}
 }
 
+// A container that may not change the packet filter starts without a failed unit.
+func TestNothingIsRestoredWithoutTheRightToFilter(t *testing.T) {
+	raw, err := os.ReadFile("../systemd/sentinel-restore.service")
+	must(t, err)
+	condition := regexp.MustCompile(`(?m)^ConditionCapability=.*$`).FindString(string(raw))
+	testenv.Need(t, os.Geteuid() == 0, "only root may give up a capability for good")
+	setpriv, analyze := testenv.Program(t, "setpriv", "util-linux"), testenv.Program(t, "systemd-analyze", "systemd")
+	for bounds, want := range map[string]bool{"+all": true, "-net_admin": false} {
+		out, err := exec.Command(setpriv, "--bounding-set="+bounds, analyze, "condition", condition).CombinedOutput()
+		if met := err == nil; met != want {
+			t.Errorf("%q with %s: %v, want %v: %s", condition, bounds, met, want, out)
+		}
+	}
+}
+
 // Who was killed for want of memory stands in the kernel's log, which CAP_SYSLOG opens where
 // kernel.dmesg_restrict is 1, as on Debian (kernel/printk/printk.c, check_syslog_permissions).
 func TestUnitsThatTellHealthMayReadTheKernelsLog(t *testing.T) {

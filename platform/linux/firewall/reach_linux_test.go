@@ -77,6 +77,7 @@ func TestWhatIsSaidOfRulesIsWhatAConnectionMeets(t *testing.T) {
 		"a quota":                   {base + started + "nft add rule inet f in tcp dport 22 quota 1000 mbytes accept", notKnown, shut, shut},
 		"source ports":              {base + started + "nft add rule inet f in tcp sport 1024-65535 tcp dport 22 accept; nft add rule inet f in tcp sport 53 tcp dport 80 accept", entry, notKnown, shut},
 		"flags":                     {base + started + "nft add rule inet f in tcp flags & (fin|syn|rst|ack) == syn tcp dport 22 accept; nft add rule inet f in tcp flags ack tcp dport 80 accept", entry, shut, shut},
+		"the next header":           {base + started + "nft add rule inet f in ip6 nexthdr tcp tcp dport 22 accept; nft add rule inet f in ip protocol tcp tcp dport 22 accept; nft add rule inet f in ip6 nexthdr != tcp accept; nft add rule inet f in ip6 nexthdr icmpv6 accept", entry, shut, shut},
 		"IPv6 sources":              {base + started + "nft add rule inet f in ip6 saddr 2001:db8:1::/64 tcp dport 22 accept", some, shut, shut},
 		"what the library leaves":   {base + started + "nft add rule inet f in tcp dport 22 socket transparent 0 accept; nft add rule inet f in tcp dport 80 socket mark 0 accept", notKnown, notKnown, shut},
 		"left out behind a range":   {base + started + "nft add rule inet f in tcp dport 20-30 socket mark 0 accept", notKnown, shut, shut},

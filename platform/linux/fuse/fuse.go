@@ -39,8 +39,8 @@ func New(root string) Reader { return Reader{root, procfs.New(root), mounts.New(
 
 // Servers lists the processes that serve file systems which are mounted in their own mount
 // namespace or in this one. With pids only those are looked at. What could not be looked at is an
-// error beside the rest, but for processes of an ordinary user who has too many files open: nobody
-// gains the protection of others by that.
+// error beside the rest, but for processes of ordinary users, who can make that dear: nobody gains the
+// protection of others by it.
 func (r Reader) Servers(ctx context.Context, pids []int) (map[int][]Mount, error) {
 	served := map[int][]uint64{}
 	skipped, err := r.proc.OpenFiles(ctx, pids, func(f procfs.OpenFile) bool {
@@ -49,11 +49,7 @@ func (r Reader) Servers(ctx context.Context, pids []int) (map[int][]Mount, error
 		}
 		return true
 	})
-	for _, s := range skipped {
-		if !errors.Is(s.Err, procfs.ErrManyFiles) {
-			err = errors.Join(err, s.Err)
-		}
-	}
+	err = errors.Join(err, unread(skipped))
 	servers := map[int][]Mount{}
 	here, _ := r.mounts.Table() //nolint:errcheck // then that of the process has to do
 	for pid, connections := range served {
@@ -62,6 +58,16 @@ func (r Reader) Servers(ctx context.Context, pids []int) (map[int][]Mount, error
 		}
 	}
 	return servers, err
+}
+
+// unread is why servers of the system may be missing.
+func unread(skipped []procfs.Skipped) (err error) {
+	for _, s := range skipped {
+		if procfs.SystemAccount(s.UID) {
+			err = errors.Join(err, s.Err)
+		}
+	}
+	return err
 }
 
 // unknown stands for a connection that the kernel does not tell; it may be that of any mount of the
@@ -119,7 +125,9 @@ func mounter(m *mountinfo.Info) (uid int) {
 	return uid
 }
 
-// ByGroup lists the mount points by the control groups of the processes that serve them.
+// ByGroup lists where root and accounts of the system have mounted file systems, by the control groups of
+// the processes that serve them. What others have mounted is theirs, and the machine's services do not
+// depend on it.
 func (r Reader) ByGroup(ctx context.Context) (map[string][]string, error) {
 	servers, err := r.Servers(ctx, nil)
 	points := map[string][]string{}
@@ -129,7 +137,9 @@ func (r Reader) ByGroup(ctx context.Context) (map[string][]string, error) {
 			continue // it ended
 		}
 		for _, m := range served {
-			points[group] = append(points[group], m.Point)
+			if procfs.SystemAccount(m.User) {
+				points[group] = append(points[group], m.Point)
+			}
 		}
 	}
 	return points, err
