@@ -85,7 +85,7 @@ race:
 ## soak: what takes minutes to build up, such as hundreds of processes with thousands of connections (needs root)
 soak:
 	$(GO) test -tags soak ./test/hostile
-	$(GO) test -tags soak -run 'TestTheRecordOutlivesEveryDeath|TestAFloodOnStderr' ./cmd/sentinel-guard
+	$(GO) test -tags soak -run 'TestTheRecordOutlivesEveryDeath|TestAFloodOnStderr|TestAClientThatStopsReading' ./cmd/sentinel-guard
 
 ## lint: formatting, vet for both systems, golangci-lint
 lint:

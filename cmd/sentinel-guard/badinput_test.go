@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -57,6 +58,9 @@ func (z *zeros) Write(b []byte) (int, error) {
 
 // flood is how many bytes a server writes to stderr in a test.
 var flood = int64(256 << 20)
+
+// pause is for how long a client stops reading in a test.
+var pause = 2 * time.Second
 
 // A client that does not look at stderr holds up who writes there, and no message.
 func TestAFloodOnStderrHoldsNoMessageUp(t *testing.T) {
@@ -157,4 +161,75 @@ func noState(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(stateVariable, file)
+}
+
+// Neither side reads until it has written all. The client does as the first.
+func TestBothDirectionsMayBeFullAtOnce(t *testing.T) {
+	const count = 2000
+	notice := `{"jsonrpc":"2.0","method":"x","params":["` + strings.Repeat("x", 900) + `"]}`
+	p := guard(t, `i=0; while [ $i -lt 2000 ]; do i=$((i+1)); echo '`+notice+`'; done; n=$(wc -l); echo '{"jsonrpc":"2.0","id":1,"result":{"lines":'$n'}}'; exit 5`)
+	var written atomic.Int64
+	go func() {
+		defer p.in.Close()
+		io.WriteString(p.in, request+"\n")
+		for range count {
+			io.WriteString(p.in, notice+"\n")
+			written.Add(1)
+		}
+	}()
+	<-time.After(300 * time.Millisecond)
+	if n := written.Load(); n == 0 || n == count {
+		t.Errorf("the client has written %d lines: the way to the server is not full", n)
+	}
+	for i := range count {
+		if got := p.line(); got != notice {
+			t.Fatalf("line %d: %.100s", i, got)
+		}
+	}
+	if got := p.line(); got != `{"jsonrpc":"2.0","id":1,"result":{"lines":2001}}` {
+		t.Error(got)
+	}
+	if got := p.status(); got != 5 {
+		t.Errorf("status %d\n%s", got, p.said())
+	}
+}
+
+// A last line without an end is one: it arrives, or is refused.
+func TestALastLineNeedsNoEnd(t *testing.T) {
+	const answer = `{"jsonrpc":"2.0","id":1,"result":{"bytes":40}}`
+	for last, want := range map[string]string{request: answer, request + "\n": answer, request[:20]: `"code":"MESSAGE_MALFORMED"`, "\xef\xbb\xbf" + request: `"code":"MESSAGE_MALFORMED"`} {
+		p := guard(t, `n=$(wc -c); [ $n = 0 ] || printf '{"jsonrpc":"2.0","id":1,"result":{"bytes":%d}}' $n; exit 5`)
+		if _, err := io.WriteString(p.in, last); err != nil {
+			t.Fatal(err)
+		}
+		p.in.Close()
+		got, err := io.ReadAll(p.out)
+		if want = strings.Replace(want, "40", strconv.Itoa(len(last)), 1); err != nil || string(got) != want && (want[0] == '{' || !strings.Contains(string(got), want)) {
+			t.Errorf("%q: %s, want %s (%v)", last, got, want, err)
+		}
+		if got := p.status(); got != 5 {
+			t.Errorf("%q: status %d\n%s", last, got, p.said())
+		}
+	}
+}
+
+// What a server prints before, between and after its messages is dropped, and told once.
+func TestBannersOfAServerAreDropped(t *testing.T) {
+	const banner = `printf 'Listening on stdio\n\n\033[32mready\033[0m\r\n{"level":"info","id":1}\n[INFO] {"jsonrpc":\n'; `
+	p := guard(t, strings.Repeat(banner, 100)+ready+banner+`while read -r line; do `+banner+`echo '{"jsonrpc":"2.0","id":1,"result":{}}'; `+banner+`done; printf bye; exit 5`)
+	pid := p.pid()
+	for range 50 {
+		p.send(request)
+		if got := p.line(); got != `{"jsonrpc":"2.0","id":1,"result":{}}` {
+			t.Fatal(got)
+		}
+	}
+	p.in.Close()
+	if rest, err := io.ReadAll(p.out); len(rest) > 0 || err != nil {
+		t.Errorf("%q, %v", rest, err)
+	}
+	if got := p.status(); got != 5 || strings.Count(p.said(), "such lines are dropped") != 1 || strings.Contains(p.said(), "\x1b") {
+		t.Errorf("status %d\n%s", got, p.said())
+	}
+	gone(t, pid)
 }

@@ -5,16 +5,19 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -30,8 +33,11 @@ func TestMain(m *testing.M) {
 		defer os.RemoveAll(dir)
 		os.Setenv(stateVariable, dir)
 	}
-	testscript.Main(m, map[string]func(){"sentinel-guard": main})
+	testscript.Main(m, programs)
 }
+
+// programs are what this binary is under other names.
+var programs = map[string]func(){"sentinel-guard": main}
 
 const stateVariable = "XDG_STATE_HOME"
 
@@ -74,8 +80,13 @@ func start(t *testing.T, args ...string) *program {
 // startWith starts the guard with a stderr, nil for the one that said returns.
 func startWith(t *testing.T, stderr *os.File, args ...string) *program {
 	t.Helper()
+	return startCommand(t, stderr, exec.Command("sentinel-guard", args...))
+}
+
+func startCommand(t *testing.T, stderr *os.File, cmd *exec.Cmd) *program {
+	t.Helper()
 	testenv.HangGuard(t)
-	p := &program{t: t, cmd: exec.Command("sentinel-guard", args...)}
+	p := &program{t: t, cmd: cmd}
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -89,7 +100,8 @@ func startWith(t *testing.T, stderr *os.File, args ...string) *program {
 	if stderr != nil {
 		p.cmd.Stderr = stderr
 	}
-	p.cmd.Env = append(os.Environ(), "GIVEN_BY_CLIENT=yes")
+	mark := "LC_GUARD=" + rand.Text() // passes under environment: minimal
+	p.cmd.Env = append(os.Environ(), "GIVEN_BY_CLIENT=yes", mark)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +112,22 @@ func startWith(t *testing.T, stderr *os.File, args ...string) *program {
 			p.cmd.Process.Kill()
 			p.cmd.Wait()
 		}
+		noneLeft(t, mark)
 	})
 	return p
+}
+
+// noneLeft checks that no process is left that a guard has started, nor one that such a process has:
+// all of them have its variable. On macOS nobody can look.
+func noneLeft(t *testing.T, variable string) {
+	t.Helper()
+	testenv.WaitAtMost(t, 20*time.Second, "no process is left of a guard that has ended", func() bool {
+		all, _ := filepath.Glob("/proc/[0-9]*/environ")
+		return !slices.ContainsFunc(all, func(path string) bool {
+			raw, _ := os.ReadFile(path)
+			return bytes.Contains(raw, []byte(variable))
+		})
+	})
 }
 
 func (p *program) send(line string) {

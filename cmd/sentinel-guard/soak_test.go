@@ -4,4 +4,6 @@
 
 package main
 
-func init() { rounds, flood = 300, 5<<30 }
+import "time"
+
+func init() { rounds, flood, pause = 300, 5<<30, time.Minute }

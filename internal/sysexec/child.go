@@ -106,7 +106,8 @@ type childOutput struct {
 	once  sync.Once
 }
 
-// Read reads until the end, and once the child has ended until nothing comes for a while.
+// Read reads until the end, and once the child has ended until nothing comes for a while. After an
+// error there is nothing more to read.
 func (o *childOutput) Read(b []byte) (int, error) {
 	o.once.Do(func() {
 		go func() {
@@ -114,6 +115,14 @@ func (o *childOutput) Read(b []byte) (int, error) {
 			o.file.SetReadDeadline(time.Now()) //nolint:errcheck // a pipe has deadlines
 		}()
 	})
+	n, err := o.read(b)
+	if err != nil {
+		o.file.Close() //nolint:errcheck // read only
+	}
+	return n, err
+}
+
+func (o *childOutput) read(b []byte) (int, error) {
 	n, err := o.file.Read(b)
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, err

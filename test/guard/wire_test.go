@@ -6,12 +6,15 @@ import (
 	"bufio"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sentinel/internal/testenv"
 )
@@ -21,12 +24,13 @@ import (
 type wire struct {
 	t        *testing.T
 	in       io.WriteCloser
+	slowly   bool // one byte after the other
 	out      *bufio.Reader
 	executed string // the file in which the server says what it has read
 	dir      string
 }
 
-func newWire(t *testing.T, revision string) *wire {
+func newWire(t *testing.T, revision string, slowly bool) *wire {
 	t.Helper()
 	testenv.HangGuard(t)
 	dir := t.TempDir()
@@ -34,9 +38,9 @@ func newWire(t *testing.T, revision string) *wire {
 	if err := os.WriteFile(rules, []byte("rules: [{name: never, action: block, tools: [danger]}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{t: t, executed: filepath.Join(dir, "executed"), dir: dir}
-	command := behind(t, dir+"/outside", dir+"/inside", nodeServer(t, "guard/oracle.mjs", w.executed))
-	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	w := &wire{t: t, slowly: slowly, executed: filepath.Join(dir, "executed"), dir: dir}
+	server := tap(t, dir+"/inside", nodeServer(t, "guard/oracle.mjs", w.executed)...)
+	cmd := exec.CommandContext(t.Context(), program(t, "sentinel-guard"), append([]string{"--"}, server...)...)
 	cmd.Env = append(os.Environ(), "MCP_POLICY_FILE="+rules)
 	var err error
 	if w.in, err = cmd.StdinPipe(); err != nil {
@@ -63,8 +67,17 @@ func newWire(t *testing.T, revision string) *wire {
 
 func (w *wire) send(line string) {
 	w.t.Helper()
-	if _, err := io.WriteString(w.in, line+"\n"); err != nil {
-		w.t.Fatal(err)
+	step := len(line) + 1
+	if w.slowly {
+		step = 1
+	}
+	for piece := range slices.Chunk([]byte(line+"\n"), step) {
+		if _, err := w.in.Write(piece); err != nil {
+			w.t.Fatal(err)
+		}
+		if w.slowly {
+			<-time.After(200 * time.Microsecond)
+		}
 	}
 }
 
@@ -83,7 +96,9 @@ const ping = `{"jsonrpc":"2.0","id":9000,"method":"ping"}`
 func (w *wire) after(line string) (came []string) {
 	w.t.Helper()
 	w.send(line)
-	w.send(ping)
+	if _, err := io.WriteString(w.in, ping+"\n"); err != nil {
+		w.t.Fatal(err)
+	}
 	for {
 		got := w.line()
 		if strings.Contains(got, `"id":9000,`) {
@@ -185,6 +200,7 @@ var fromClient = []struct{ line, refused string }{
 	{call + `"Name":"danger",` + safe + "}}", "1"},
 	{call + safe + `,"na\u006de":"danger"}}`, "1"},
 	{call + safe + `,"arguments":{"a":3}}}`, "1"},
+	{call + safe + `,"_meta":{"progressToken":"a","progressTo\u212aen":"b"}}}`, "1"},
 	{call + safe + ",\"argument\u017f\":{\"a\":3}}}", "1"},
 	{call + safe + ",\"name\u200b\":\"danger\"}}", ""},
 	{call + safe + `,"name\u0000":"danger"}}`, "1"},
@@ -240,7 +256,19 @@ func refusedID(line string) string {
 // and the same call, which is not the one that the rules block.
 func TestWhatWasJudgedIsWhatIsExecuted(t *testing.T) {
 	t.Parallel()
-	w := newWire(t, "2025-06-18")
+	for name, slowly := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			newWire(t, "2025-06-18", slowly).judgedIsExecuted(t)
+		})
+	}
+}
+
+// ways are those in which lines come.
+var ways = map[string]bool{"whole": false, "byte by byte": true}
+
+func (w *wire) judgedIsExecuted(t *testing.T) {
+	t.Helper()
 	for _, c := range fromClient {
 		before := len(w.readings())
 		came := w.after(c.line)
@@ -272,7 +300,7 @@ func TestWhatWasJudgedIsWhatIsExecuted(t *testing.T) {
 
 func TestOfABatchTheBlockedCallAloneIsTaken(t *testing.T) {
 	t.Parallel()
-	w := newWire(t, "2025-03-26")
+	w := newWire(t, "2025-03-26", false)
 	second := strings.Replace(anyCall, `"id":1`, `"id":2`, 1)
 	came := w.after("[" + call + danger + "}}," + second + "]")
 	all := w.readings()
@@ -298,15 +326,25 @@ var fromServer = []struct {
 	{`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"\ud800"}]}}`, true},
 	{"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"a\u2028b\"}]}}", false},
 	{`{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"n":12345678901234567890}}}`, false},
+	{`{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"n":-1e400}}}`, false},
 	{`{"level":"info","msg":"listening"}` + "\n" + `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`, false},
 }
 
 // TestAnswersOfAServerAreReadInOneWay has the server write each line as it stands.
 func TestAnswersOfAServerAreReadInOneWay(t *testing.T) {
 	t.Parallel()
-	w := newWire(t, "2025-06-18")
+	for name, slowly := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			newWire(t, "2025-06-18", false).answersAreReadInOneWay(t, slowly)
+		})
+	}
+}
+
+func (w *wire) answersAreReadInOneWay(t *testing.T, slowly bool) {
+	t.Helper()
 	for _, c := range fromServer {
-		came := w.after(call + `"name":"safe","arguments":{"answer":"` + base64.StdEncoding.EncodeToString([]byte(c.line+"\n")) + `"}}}`)
+		came := w.after(fmt.Sprintf(`%s"name":"safe","arguments":{"answer":"%s","slowly":%v}}}`, call, base64.StdEncoding.EncodeToString([]byte(c.line+"\n")), slowly))
 		last := c.line[strings.LastIndex(c.line, "\n")+1:]
 		switch {
 		case len(came) != 1:
