@@ -18,7 +18,11 @@ var clientsOfEach = map[string]string{
 	"old":    "2024-11-05,2025-03-26",
 	"sdk":    "2025-06-18,2025-11-25",
 	"client": "2025-11-25,2026-07-28",
+	goSDK:    "2024-11-05,2025-03-26,2025-06-18,2025-11-25,2026-07-28",
 }
+
+// goSDK is the one that does not run on Node.js.
+const goSDK = "go"
 
 // A peer is a server that conversations are had with.
 type peer struct {
@@ -65,7 +69,7 @@ func sentinelThatAsks(t *testing.T) []string {
 }
 
 // converse has all conversations of one SDK with a server, in a root that is new and has the same
-// name each time.
+// name each time, and returns what came of each step.
 func converse(t *testing.T, client string, p peer, work string, command []string) string {
 	t.Helper()
 	root := filepath.Join(work, "root")
@@ -76,7 +80,11 @@ func converse(t *testing.T, client string, p peer, work string, command []string
 		t.Fatal(err)
 	}
 	env := []string{"MEMORY_FILE_PATH=" + filepath.Join(root, "memory.jsonl"), "GO=" + command[len(command)-1] + ".go"}
-	return inNode(t, env, "guard/converse.mjs", append([]string{client, clientsOfEach[client], p.plan, root}, command...)...)
+	args := append([]string{clientsOfEach[client], p.plan, root}, command...)
+	if client == goSDK {
+		return printed(t, env, append([]string{program(t, "converse")}, args...)...)
+	}
+	return inNode(t, env, "guard/converse.mjs", append([]string{client}, args...)...)
 }
 
 // TestNobodyNoticesTheGuard has the same conversations direct and behind the guard: what the client

@@ -123,6 +123,7 @@ var sources = map[string][2]string{
 	"sentinel":       {"../..", "./cmd/sentinel"},
 	"sentinel-mcp":   {"../..", "./cmd/sentinel-mcp"},
 	"sentinel-guard": {"../..", "./cmd/sentinel-guard"},
+	"converse":       {"../interop", "./converse"},
 	"everything":     {"../interop", "github.com/modelcontextprotocol/go-sdk/examples/server/everything"},
 	"conformance":    {"../interop", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"},
 }
@@ -151,14 +152,20 @@ func program(t testing.TB, name string) string {
 func inNode(t *testing.T, env []string, script string, args ...string) string {
 	t.Helper()
 	dir := testenv.NodePackages(t)
+	return printed(t, env, append([]string{testenv.Node(t), filepath.Join(dir, script)}, args...)...)
+}
+
+// printed returns what a command prints on stdout.
+func printed(t *testing.T, env []string, command ...string) string {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testenv.HangLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, testenv.Node(t), append([]string{filepath.Join(dir, script)}, args...)...)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), env...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s%s", script, err, out.Bytes(), tail(errs.Bytes()))
+		t.Fatalf("%s: %v\n%s%s", command, err, out.Bytes(), tail(errs.Bytes()))
 	}
 	return out.String()
 }

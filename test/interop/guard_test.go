@@ -4,9 +4,6 @@ package interop
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -58,63 +55,6 @@ func kept(t *testing.T, dir, name string) []byte {
 	return raw
 }
 
-// A told is what a conversation came to, without what differs each time.
-type told []string
-
-func (s *told) add(what string, result any, err error) {
-	raw, encoding := json.Marshal(result)
-	*s = append(*s, fmt.Sprintf("%s: %s %v", what, raw, errors.Join(err, encoding)))
-}
-
-// converse has the official client use all that the server offers.
-func converse(t *testing.T, revision string, command []string) (all told) {
-	t.Helper()
-	client := mcp.NewClient(&mcp.Implementation{Name: "interop", Version: "1"}, &mcp.ClientOptions{
-		CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-			return &mcp.CreateMessageResult{Model: "m", Role: "assistant", Content: &mcp.TextContent{Text: "sampled"}}, nil
-		},
-		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"random": "text"}}, nil
-		},
-	})
-	client.AddRoots(&mcp.Root{URI: "file:///a", Name: "a"})
-	cmd := exec.Command(command[0], command[1:]...)
-	s, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx := t.Context()
-	tools, err := s.ListTools(ctx, nil)
-	all.add("tools", tools, err)
-	if err == nil {
-		for _, tool := range tools.Tools {
-			if tool.Name == "elicit (url)" { // waits for somebody to open the page
-				continue
-			}
-			r, err := s.CallTool(ctx, &mcp.CallToolParams{Name: tool.Name, Arguments: map[string]any{"name": "ü\u2028\n"}})
-			all.add(tool.Name, r, err)
-		}
-	}
-	prompts, err := s.ListPrompts(ctx, nil)
-	all.add("prompts", prompts, err)
-	prompt, err := s.GetPrompt(ctx, &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"name": "x"}})
-	all.add("prompt", prompt, err)
-	resources, err := s.ListResources(ctx, nil)
-	all.add("resources", resources, err)
-	resource, err := s.ReadResource(ctx, &mcp.ReadResourceParams{URI: "embedded:info"})
-	all.add("resource", resource, err)
-	_, err = s.CallTool(ctx, &mcp.CallToolParams{Name: "nothing_such"})
-	all.add("unknown", nil, err)
-	if err := s.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
-	return all
-}
-
-func lines(raw []byte) []string {
-	return slices.Sorted(slices.Values(strings.Split(string(raw), "\n")))
-}
-
 // checkSame holds that the bytes on both sides of the guard are the same, in the same order.
 func checkSame(t *testing.T, outside, inside string) {
 	t.Helper()
@@ -123,29 +63,6 @@ func checkSame(t *testing.T, outside, inside string) {
 		if !bytes.Equal(before, after) || len(before) == 0 {
 			t.Errorf("%s: %d bytes outside, %d inside:\n%.600s\n---\n%.600s", name, len(before), len(after), before, after)
 		}
-	}
-}
-
-// TestTheGuardIsNotNoticed has the same conversation twice, direct and behind the guard.
-func TestTheGuardIsNotNoticed(t *testing.T) {
-	bin := guardBinaries(t)
-	for _, revision := range revisions {
-		t.Run(revision, func(t *testing.T) {
-			dir := t.TempDir()
-			direct, outside, inside := dir+"/direct", dir+"/outside", dir+"/inside"
-			alone := converse(t, revision, tap(t, direct, bin+"/everything"))
-			server := tap(t, inside, bin+"/everything")
-			guarded := converse(t, revision, tap(t, outside, append([]string{bin + "/sentinel-guard", "--"}, server...)...))
-			if !slices.Equal(alone, guarded) {
-				t.Errorf("direct:\n%s\nguarded:\n%s", strings.Join(alone, "\n"), strings.Join(guarded, "\n"))
-			}
-			checkSame(t, outside, inside)
-			for _, name := range []string{"in", "out"} {
-				if a, b := lines(kept(t, direct, name)), lines(kept(t, outside, name)); !slices.Equal(a, b) {
-					t.Errorf("%s: direct:\n%s\nguarded:\n%s", name, strings.Join(a, "\n"), strings.Join(b, "\n"))
-				}
-			}
-		})
 	}
 }
 
