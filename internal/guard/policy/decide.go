@@ -21,6 +21,9 @@ type Decision struct {
 	// one way, and why.
 	Unreadable string `json:"unreadable,omitempty"`
 
+	// Hints are those of the tool, where the rule that decided looks at them.
+	Hints *expression.Hints `json:"hints,omitempty"`
+
 	// Logged names the rules that want the call recorded.
 	Logged []string `json:"logged,omitempty"`
 }
@@ -149,6 +152,10 @@ func (j *judge) policy(p *Policy, steps *[]Step) (Decision, error) {
 		d := Decision{Action: r.Action, Rule: r.Name, File: p.File, Line: r.Line, Reason: r.Reason}
 		if a.unreadable {
 			d.Unreadable = a.why
+		}
+		if r.when != nil && r.when.Hints {
+			h := expression.HintsOf(j.call.Annotations)
+			d.Hints = &h
 		}
 		switch {
 		case r.Action == Log:

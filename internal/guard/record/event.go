@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"sentinel/internal/guard/stage"
 	"sentinel/internal/hashchain"
 )
 
@@ -51,16 +52,17 @@ type Event struct {
 	DurationMS float64 `json:"duration_ms,omitempty"` // from its beginning to its end
 
 	// Of a decision or a violation.
-	EventID   string   `json:"event_id,omitempty"`                                 // as in the answer
-	Action    string   `json:"action,omitempty" enum:"block,alert"`                // what was done: refused, or marked for a person to see
-	Code      string   `json:"code,omitempty"`                                     // of the refusal
-	Rule      string   `json:"rule,omitempty"`                                     // that decided
-	Reason    string   `json:"reason,omitempty"`                                   // as in the answer
-	Flags     []string `json:"flags,omitempty"`                                    // why it is for a person to see
-	Severity  string   `json:"severity,omitempty" enum:"low,medium,high,critical"` // how bad it may be
-	Violation string   `json:"violation,omitempty"`                                // what of the protocol was broken
-	Size      int      `json:"size,omitempty"`                                     // of the line in bytes
-	Omitted   int      `json:"omitted,omitempty"`                                  // violations before this one that were too many to record
+	EventID   string       `json:"event_id,omitempty"`                                 // as in the answer
+	Action    string       `json:"action,omitempty" enum:"block,alert"`                // what was done: refused, or marked for a person to see
+	Code      string       `json:"code,omitempty"`                                     // of the refusal
+	Rule      string       `json:"rule,omitempty"`                                     // that decided
+	Reason    string       `json:"reason,omitempty"`                                   // as in the answer
+	Flags     []string     `json:"flags,omitempty"`                                    // why it is for a person to see
+	Severity  string       `json:"severity,omitempty" enum:"low,medium,high,critical"` // how bad it may be
+	Hints     *stage.Hints `json:"hints,omitempty"`                                    // of the tool, where the rule that decided looks at them
+	Violation string       `json:"violation,omitempty"`                                // what of the protocol was broken
+	Size      int          `json:"size,omitempty"`                                     // of the line in bytes
+	Omitted   int          `json:"omitted,omitempty"`                                  // violations before this one that were too many to record
 
 	Head uint64 `json:"head,omitempty"` // the number of the head that was signed
 	Prev string `json:"prev"`           // the hash of the line before, "" in the first of a session

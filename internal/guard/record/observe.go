@@ -83,6 +83,7 @@ func (l *Log) Refused(m *stage.Message, r stage.Refusal) {
 		e.Type = Decision
 	}
 	e.EventID, e.Action, e.Code, e.Rule, e.Reason, e.Severity = r.Event, "block", string(r.Code), clean(r.Rule), clean(r.Reason), "medium"
+	e.Hints = r.Hints
 	switch r.Code {
 	case stage.Malformed, stage.TooLarge:
 		e.Type, e.Violation, e.Size = Violation, "malformed", len(m.Raw)

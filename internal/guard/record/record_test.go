@@ -239,14 +239,14 @@ func TestNoSecretIsRecorded(t *testing.T) {
 	if err := l.Begin(m); err != nil {
 		t.Fatal(err)
 	}
-	l.Refused(m, stage.Refusal{Code: stage.PolicyBlocks, Rule: token, Reason: "No " + token + "."})
+	l.Refused(m, stage.Refusal{Code: stage.PolicyBlocks, Rule: token, Reason: "No " + token + ".", Hints: &stage.Hints{ReadOnly: true}})
 	l.Flagged(m, []string{token}, "AAAA-1")
 	l.Violated(stage.Server, relay.Noise, []byte(token))
 	l.End(stage.Client, m.Call, relay.End{Outcome: relay.OK, Answer: []byte(`{"x":"` + token + `"}`)})
 	l.Close(0)
 	paths, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	raw, err := os.ReadFile(paths[0])
-	if err != nil || bytes.Contains(raw, []byte(token)) || bytes.Contains(raw, []byte("hunter2")) || !bytes.Contains(raw, []byte(`"deep":{"q":"string"}`)) {
+	if err != nil || bytes.Contains(raw, []byte(token)) || bytes.Contains(raw, []byte("hunter2")) || !bytes.Contains(raw, []byte(`"deep":{"q":"string"}`)) || !bytes.Contains(raw, []byte(`"hints":{"readOnlyHint":true,`)) {
 		t.Errorf("%v\n%s", err, raw)
 	}
 }

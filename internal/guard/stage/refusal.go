@@ -40,6 +40,15 @@ type Refusal struct {
 	Retry  bool   // the same message may pass later
 	Event  string // of the record, given by the relay
 	Cause  error  // for the one who runs the guard, not for who is refused
+	Hints  *Hints // of the tool, where the rule that decided looks at them; for the record
+}
+
+// Hints are the annotations by which a server says what a tool does (MCP, ToolAnnotations).
+type Hints struct {
+	ReadOnly    bool `json:"readOnlyHint"`    // it changes nothing
+	Destructive bool `json:"destructiveHint"` // it may destroy something
+	Idempotent  bool `json:"idempotentHint"`  // a second call changes nothing more
+	OpenWorld   bool `json:"openWorldHint"`   // it reaches beyond the server
 }
 
 // details are the fields of a refusal as they are sent.

@@ -91,6 +91,21 @@ func TestRulesJudgeWhatIsPassedOn(t *testing.T) {
 			}
 		})
 	}
+	// What decided is told: the hints, where the rule looks at them.
+	for hints, rules := range map[stage.Hints]string{
+		{Destructive: true, OpenWorld: true}: destructive,
+		{ReadOnly: true, OpenWorld: true}:    "rules: [{name: r, when: call.annotations.readOnlyHint, action: block}]",
+		{}:                                   "rules: [{name: r, action: block}]",
+	} {
+		messages := []stage.Message{message(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`, nil)}
+		if hints.ReadOnly {
+			messages = append([]stage.Message{message(`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","annotations":{"readOnlyHint":true,"destructiveHint":false,"title":"T","idempotentHint":"x"}}]}}`, &stage.Call{Method: "tools/list"})}, messages...)
+		}
+		v := judged(t, rules, messages...)
+		if got := v.Refusal.Hints; v.Action != stage.Block || (got == nil) != (hints == stage.Hints{}) || got != nil && *got != hints {
+			t.Errorf("%s: %+v", rules, v)
+		}
+	}
 	v := judged(t, "rules: [{name: l, action: log}]", message(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`, nil))
 	if v.Action != stage.Review || len(v.Flags) != 1 || v.Flags[0] != "policy: l" {
 		t.Errorf("%+v", v)

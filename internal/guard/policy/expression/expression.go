@@ -37,6 +37,9 @@ type Call struct {
 // A Program is a compiled expression; it may be evaluated by many at once.
 type Program struct {
 	program cel.Program
+
+	// Hints says that the expression looks at the annotations of the tool.
+	Hints bool
 }
 
 // environment is what expressions may name: call, a map.
@@ -67,7 +70,7 @@ func Compile(text string) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Program{program}, nil
+	return &Program{program, strings.Contains(text, "annotations")}, nil
 }
 
 // firstLine leaves out the drawing below an error of CEL.
@@ -79,10 +82,36 @@ func firstLine(text string) string {
 // Values is a call as expressions see it.
 type Values map[string]any
 
-// hints are the annotations of a tool, with what holds where the server says nothing (MCP,
-// ToolAnnotations).
+// Hints are the annotations of a tool that say what it does.
+type Hints struct {
+	ReadOnly    bool `json:"readOnlyHint"`    // it changes nothing
+	Destructive bool `json:"destructiveHint"` // it may destroy something
+	Idempotent  bool `json:"idempotentHint"`  // a second call changes nothing more
+	OpenWorld   bool `json:"openWorldHint"`   // it reaches beyond the server
+}
+
+// missing are the hints of a server that says nothing (MCP, ToolAnnotations).
+var missing = Hints{Destructive: true, OpenWorld: true}
+
+// HintsOf returns the hints among annotations, with MCP's defaults where they are missing or no hints;
+// nil counts as {}.
+func HintsOf(annotations []byte) Hints {
+	h := missing
+	members := map[string]json.RawMessage{}
+	if json.Unmarshal(annotations, &members) != nil {
+		return missing
+	}
+	for name, into := range map[string]*bool{"readOnlyHint": &h.ReadOnly, "destructiveHint": &h.Destructive, "idempotentHint": &h.Idempotent, "openWorldHint": &h.OpenWorld} {
+		if value := string(members[name]); value == "true" || value == "false" {
+			*into = value == "true"
+		}
+	}
+	return h
+}
+
+// hints are the annotations of a tool that expressions see where the server says nothing.
 func hints() map[string]any {
-	return map[string]any{"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}
+	return map[string]any{"readOnlyHint": missing.ReadOnly, "destructiveHint": missing.Destructive, "idempotentHint": missing.Idempotent, "openWorldHint": missing.OpenWorld}
 }
 
 // Of returns the values of a call. Arguments that an expression could not see exactly are an error.
