@@ -18,12 +18,14 @@ var errTooMuch = errors.New("the call is too large for the rules to be evaluated
 
 // A judge evaluates rules against one call.
 type judge struct {
-	env     Environment
-	call    *Call
-	root    *value // parsed at the first condition
-	rootErr error
-	values  *evaluated
-	work    int
+	env      Environment
+	call     *Call
+	explains bool   // somebody reads why what was not so was not so
+	root     *value // parsed at the first condition
+	rootErr  error
+	all      []*value // scalars and names in root, for the first condition on every value
+	values   *evaluated
+	work     int
 }
 
 // arguments returns what conditions look into.
@@ -33,6 +35,28 @@ func (j *judge) arguments() (*value, error) {
 		j.root, j.rootErr = &v, err
 	}
 	return j.root, j.rootErr
+}
+
+// find calls see with what the selector of a condition finds in root.
+func (j *judge) find(c *condition, root *value, see func(v *value, exact bool)) {
+	if !c.selector.everything() {
+		c.selector.below(root, c.selector.segments, true, see)
+		return
+	}
+	if j.all == nil {
+		walk(root, func(v *value) { j.all = append(j.all, v) })
+	}
+	for _, v := range j.all {
+		see(v, true)
+	}
+}
+
+// say returns a sentence, "" when nobody reads it: most conditions of most calls are not so.
+func (j *judge) say(format string, args ...any) string {
+	if !j.explains {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
 }
 
 // An answer says whether a condition is so, and why.
@@ -50,7 +74,7 @@ func (j *judge) condition(c *condition, forbids bool) (answer, error) {
 		return answer{forbids, forbids, "the arguments cannot be read: " + err.Error()}, nil
 	}
 	all, some, f := true, answer{}, finds{}
-	c.selector.find(root, func(v *value, exact bool) {
+	j.find(c, root, func(v *value, exact bool) {
 		f.found(exact)
 		c.flatten(v, func(v *value) {
 			if c.passesOver(v) || err != nil {
@@ -68,19 +92,19 @@ func (j *judge) condition(c *condition, forbids bool) (answer, error) {
 	case err != nil:
 		return answer{}, err
 	case c.exists != nil && !f.exists(*c.exists, forbids):
-		return answer{why: fmt.Sprintf("%q is there: %v", name, f.values > 0)}, nil
+		return answer{why: j.say("%q is there: %v", name, f.values > 0)}, nil
 	case len(c.tests) == 0:
-		return answer{so: true, why: fmt.Sprintf("%q is there: %v", name, f.values > 0)}, nil
+		return answer{so: true, why: j.say("%q is there: %v", name, f.values > 0)}, nil
 	case forbids && some.so:
 		return some, nil
 	case f.seen == 0 && (c.selector.anywhere() || c.ifPresent || !forbids):
-		return answer{why: fmt.Sprintf("there is no %q", name)}, nil
+		return answer{why: j.say("there is no %q", name)}, nil
 	case f.seen == 0:
 		return answer{true, true, fmt.Sprintf("there is no %q to look at", name)}, nil
 	case !forbids && all:
-		return answer{so: true, why: fmt.Sprintf("%q is as the rule wants it", name)}, nil
+		return answer{so: true, why: j.say("%q is as the rule wants it", name)}, nil
 	default:
-		return answer{why: fmt.Sprintf("%q is not what the rule is about", name)}, nil
+		return answer{why: j.say("%q is not what the rule is about", name)}, nil
 	}
 }
 
@@ -114,10 +138,7 @@ func (f *finds) exists(want, forbids bool) bool {
 // flatten calls see with the items of a list, each a value of its own, unless the condition
 // compares whole lists.
 func (c *condition) flatten(v *value, see func(*value)) {
-	whole := slices.ContainsFunc(c.tests, func(t test) bool {
-		return slices.ContainsFunc(t.values, func(v value) bool { return v.kind == isArray })
-	})
-	if v.kind != isArray || whole {
+	if v.kind != isArray || c.lists {
 		see(v)
 		return
 	}
@@ -173,7 +194,7 @@ func (j *judge) one(c *condition, v *value, forbids bool) (answer, error) {
 			why = "not_" + why
 		}
 	}
-	return answer{so: true, why: fmt.Sprintf("%q matches %q", c.selector.text, why)}, nil
+	return answer{so: true, why: j.say("%q matches %q", c.selector.text, why)}, nil
 }
 
 type truth int

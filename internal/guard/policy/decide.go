@@ -113,7 +113,7 @@ func (s *Set) Explain(c Call) (Decision, []Step) {
 }
 
 func (s *Set) decide(c Call, steps *[]Step) Decision {
-	j := judge{env: s.env, call: &c}
+	j := judge{env: s.env, call: &c, explains: steps != nil}
 	most := Decision{Action: Allow}
 	var logged []string
 	for i, p := range s.Policies {

@@ -102,6 +102,7 @@ func (p *parser) test(name string, n *yaml.Node, c *condition) {
 		}
 	}
 	c.tests = append(c.tests, t)
+	c.lists = c.lists || slices.ContainsFunc(t.values, func(v value) bool { return v.kind == isArray })
 }
 
 func (p *parser) expression(n *yaml.Node, t *test) {

@@ -67,6 +67,7 @@ type condition struct {
 	nfkc       bool
 	ifPresent  bool // of the first gateway: an argument that is not there is no reason to refuse
 	tests      []test
+	lists      bool // a test compares a list as a whole
 	exists     *bool
 }
 

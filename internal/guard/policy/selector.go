@@ -54,16 +54,8 @@ func (s selector) anywhere() bool {
 	return !s.pointer && strings.Contains(s.text, "**")
 }
 
-// find calls see with each value that the selector finds in v. Names that differ by case alone are
+// below calls see with each value in v that is at segments. Names that differ by case alone are
 // found as well, and are not exact: some servers take one for the other (encoding/json does).
-func (s selector) find(v *value, see func(v *value, exact bool)) {
-	if s.everything() {
-		walk(v, func(v *value) { see(v, true) })
-		return
-	}
-	s.below(v, s.segments, true, see)
-}
-
 func (s selector) below(v *value, segments []string, exact bool, see func(v *value, exact bool)) {
 	if len(segments) == 0 {
 		see(v, exact)
