@@ -293,9 +293,11 @@ func TestURLs(t *testing.T) {
 		{"https://example.org/a%5c..%5cb", "https://example.org/a%5c..%5cb\n" + `https://example.org/a\..\b` + "\nhttps://example.org/b"},
 		{"https://exa\u00admple.org/", "https://example.org/"},
 		{"file:///etc/passwd", "file:/etc/passwd"},
-		{"file:////etc/./x/../passwd", "file:/etc/passwd"},
+		{"file:////etc/./x/../passwd", "file:/etc/passwd\nfile://etc/passwd"},
 		{"file://localhost/etc/passwd", "file:/etc/passwd"},
 		{"https://example.org/a/..;x=1/b;y", "https://example.org/a/..;x=1/b;y\nhttps://example.org/b"},
+		{"https://example.org/admin//..", "https://example.org/\nhttps://example.org/admin/"},
+		{"https://example.org/a//b/./c/", "https://example.org/a/b/c/\nhttps://example.org/a//b/c/"},
 		{"https://example.org/?q=a b\\c", "https://example.org/?q=a b\\c"},
 		{"https://example.org/#a b", "https://example.org/"},
 		{"https://example.org/%u0061", "https://example.org/%u0061\nhttps://example.org/a"},
@@ -418,7 +420,7 @@ func TestShells(t *testing.T) {
 		"flock /tmp/l -c 'rm x'", "watch -n1 rm x", "trap 'rm x' EXIT", "/usr/bin/env rm x", "env --split-string='rm x'",
 		"{x}>/tmp/f rm x", "noglob rm x", "- rm x", "repeat 3 rm x", "ltrace rm x", "/lib64/ld-linux-x86-64.so.2 /bin/rm x", "mksh -c 'rm x'", "bash5 -c 'rm x'", "docker run --rm -v /:/h img rm x",
 		"docker exec c sh -c 'rm x'", "kubectl exec p -- rm x", "npm exec -c 'rm x'", "uv run rm x", "find . -ok rm {} ;", "fd -x rm", "git submodule foreach 'rm x'", "git bisect run rm x",
-		"git rebase --exec='rm x' HEAD~3", "GIT_PAGER='rm x' git log", "env PAGER='rm x' man ls", "tmux new -d 'rm x'", "sg staff 'rm x'", "start-stop-daemon --exec /bin/rm", "mapfile -C 'rm x' -c 1 a",
+		"git rebase --exec='rm x' HEAD~3", "GIT_PAGER='rm x' git log", "env PAGER='rm x' man ls", "ssh -o ProxyCommand='rm x' h", "tmux new -d 'rm x'", "sg staff 'rm x'", "start-stop-daemon --exec /bin/rm", "mapfile -C 'rm x' -c 1 a",
 	} {
 		commands, err := Shell(text)
 		if err != nil {

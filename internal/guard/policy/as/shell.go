@@ -226,6 +226,7 @@ func (r *shellReader) command(words Command, globs []bool, depth int) error {
 // assignment reads the value of a variable that names a program, such as GIT_PAGER.
 func (r *shellReader) assignment(word string, depth int) error {
 	name, value, _ := strings.Cut(word, "=")
+	name = strings.ToUpper(name) // ProxyCommand of ssh
 	if !slices.ContainsFunc(programs, func(end string) bool { return strings.HasSuffix(name, end) }) {
 		return nil
 	}

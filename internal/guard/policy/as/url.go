@@ -202,12 +202,33 @@ func urlPaths(raw string) ([]string, error) {
 			return nil, errZero
 		}
 		slashed := strings.ReplaceAll(p, `\`, "/")
-		all = add(all, cleanPath(p), cleanPath(slashed), cleanPath(parameters.ReplaceAllString(slashed, "")))
+		for _, way := range []string{p, slashed, parameters.ReplaceAllString(slashed, "")} {
+			all = add(all, cleanPath(way), withoutDots(way))
+		}
 	}
 	return all, nil
 }
 
 var parameters = regexp.MustCompile(`;[^/]*`)
+
+// withoutDots takes dot segments away as browsers do (RFC 3986, 5.2.4), to whom the nothing between two
+// slashes is a segment as well: /admin//.. is /admin/.
+func withoutDots(p string) string {
+	var kept []string
+	segments := strings.Split(strings.TrimPrefix(p, "/"), "/")
+	for i, segment := range segments {
+		dots := segment == "." || segment == ".."
+		if segment == ".." {
+			kept = kept[:max(0, len(kept)-1)]
+		}
+		if !dots {
+			kept = append(kept, segment)
+		} else if i == len(segments)-1 {
+			kept = append(kept, "")
+		}
+	}
+	return "/" + strings.Join(kept, "/")
+}
 
 func cleanPath(p string) string {
 	clean := path.Clean("/" + p)
