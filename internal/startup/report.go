@@ -138,7 +138,7 @@ func (r *Report) note(found Found) {
 			r.Unavailable.Note("items", "more places that were not read: "+itoa(len(found.Unread)-i))
 			break
 		}
-		r.Unavailable.Add("items."+sanitize.Text(u.Path, maxPath), u.Err)
+		r.Unavailable.Also("items."+sanitize.Text(u.Path, maxPath), u.Err)
 	}
 	r.Unavailable.Add("unpackaged_total", found.Packages)
 }

@@ -92,7 +92,7 @@ func TestWhatMacOSDoesNotHaveIsNoGap(t *testing.T) {
 	facts := health.Collect(t.Context(), Sources(Mac{Runner: runner, Now: time.Now}), &gaps)
 	var missing []string
 	for _, g := range gaps {
-		missing = append(missing, g.Field)
+		missing = append(missing, g.Fields()...)
 	}
 	if !slices.Equal(missing, []string{"temperature", "thermal.pressure_level", "restarting_units", "figures.clock_unsynchronized", "figures.clock_offset_seconds", "figures.zombie_processes"}) { // neither child nor pmset nor launchctl nor ps is recorded
 		t.Errorf("missing are %v", gaps)
