@@ -194,8 +194,34 @@ func TestAnAnswerStaysShortWhateverFails(t *testing.T) {
 			t.Errorf("%d checks: %d left, the first %+v", n, len(got.Checks), got.Checks[0])
 		}
 	}
+	for _, n := range []int{5, 20, 120} { // a model hands fixes on
+		got := run(t, source[:n], Options{Brief: true})
+		raw, err := json.Marshal(got)
+		if err != nil || len(raw) > maxBrief || len(got.Checks) < 5 || n < 120 && got.Checks[0].Fix == "" || got.Truncated != (n > 5) {
+			t.Errorf("%d checks: %d bytes, %d left, truncated %v, %v", n, len(raw), len(got.Checks), got.Truncated, err)
+		}
+		for _, c := range got.Checks {
+			if c.Fix != "" && !strings.HasSuffix(c.Fix, "as for family.check_0") && c.Fix != got.Checks[0].Fix {
+				t.Errorf("%s: the fix is cut: %q", c.ID, c.Fix)
+			}
+		}
+	}
 	if whole := run(t, source, Options{Whole: true}); whole.Truncated || len(whole.Checks) != 120 || len(whole.Checks[119].Evidence) != 6 {
 		t.Errorf("whole: %d checks, truncated %v", len(whole.Checks), whole.Truncated)
+	}
+}
+
+func TestOnePieceOfEvidenceCountsTheOthers(t *testing.T) {
+	for _, c := range [][2][]string{
+		{{"a"}, {"a"}},
+		{{"a", "b", "c"}, {"a", "and 2 more"}},
+		{{"a", "b", "and 74 more"}, {"a", "and 75 more"}},
+		{{"a", "and 5 more"}, {"a", "and 5 more"}},
+		{{"a", "and more of it"}, {"a", "and 1 more"}},
+	} {
+		if diff := cmp.Diff(c[1], firstOnly(c[0])); diff != "" {
+			t.Errorf("%q: %s", c[0], diff)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ const exempted = "exempt: "
 
 // brief leaves out what a reader can do without who looks for what is wrong:
 // of checks that pass only their number stays, of those that do not apply the ID, and of the others
-// all but their title, and what says the same twice. Nothing is left out of what fails, or could not
+// all but their title, and what says the same twice. Nothing more is left out of what fails, or could not
 // be seen.
 func (r *Report) brief(outcomes []outcome) {
 	r.NotApplicable = []string{}

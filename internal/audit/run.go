@@ -59,8 +59,12 @@ func Run(ctx context.Context, source Source, o Options) (Report, error) {
 	if o.Brief {
 		r.brief(outcomes)
 	}
-	if !o.Whole {
-		r.shorten(maxAnswer)
+	switch {
+	case o.Whole:
+	case o.Brief:
+		r.shorten(maxBrief, briefShortenings)
+	default:
+		r.shorten(maxAnswer, shortenings)
 	}
 	return r, nil
 }

@@ -13,6 +13,9 @@ import (
 // takes the rest of 20 KB.
 const maxAnswer = 19_000
 
+// maxBrief is that of a brief one, which leaves the header and whom the fixes are for their part of 8 KB.
+const maxBrief = 7_500
+
 // Bounds of texts that had to be cut, in runes.
 const (
 	shortValue, shortFix = 80, 160
@@ -31,9 +34,13 @@ var shortenings = []func(*Result){
 	func(r *Result) { r.Fix = "" },
 }
 
+// briefShortenings are those of a brief report. A fix is there whole or not at all: its reader hands it
+// on as a command.
+var briefShortenings = []func(*Result){shortenings[1], shortenings[2], shortenings[5]}
+
 // shorten cuts texts, those of the least serious checks first, and finally drops
 // checks from the end, until the report takes at most limit bytes.
-func (r *Report) shorten(limit int) {
+func (r *Report) shorten(limit int, shortenings []func(*Result)) {
 	size := jsonLength(r)
 	if size > limit {
 		size += len(`,"truncated":true`)
@@ -58,10 +65,16 @@ func firstOnly(evidence []string) []string {
 	if len(evidence) < 2 {
 		return evidence
 	}
-	return []string{evidence[0], more(len(evidence) - 1)}
+	left, counted := len(evidence)-1, 0
+	if n, err := fmt.Sscanf(evidence[left], andMore, &counted); n == 1 && err == nil { // they are cut already
+		left += counted - 1
+	}
+	return []string{evidence[0], more(left)}
 }
 
-func more(n int) string { return fmt.Sprintf("and %d more", n) }
+const andMore = "and %d more"
+
+func more(n int) string { return fmt.Sprintf(andMore, n) }
 
 // jsonLength returns the length of v as JSON.
 func jsonLength(v any) int {

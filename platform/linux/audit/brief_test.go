@@ -23,7 +23,7 @@ func TestABriefAuditIsHalfAsLongAndLosesNothingThatIsNotWell(t *testing.T) {
 		}
 		before, after := length(t, long), length(t, short)
 		t.Logf("%s: %d bytes, brief %d", name, before, after)
-		if most := 9_400; after*2 > before || after > most {
+		if most := 7_500; after*2 > before || after > most {
 			t.Errorf("%s: %d bytes, brief %d; want half, and at most %d", name, before, after, most)
 		}
 		notWell, well := partition(long.Checks)
@@ -34,7 +34,8 @@ func TestABriefAuditIsHalfAsLongAndLosesNothingThatIsNotWell(t *testing.T) {
 			t.Errorf("%s: the figures differ: %+v, %+v", name, long, short)
 		}
 		for _, c := range short.Checks {
-			if c.ID == "" || c.Value == "" || c.Fix == "" || c.Severity == "" {
+			leftOut := c.Fix == "" && (c.Severity != audit.Low || !short.Truncated) // that of the least, where there are very many
+			if c.ID == "" || c.Value == "" || leftOut || c.Severity == "" {
 				t.Errorf("%s: %+v lacks what there is to know", name, c)
 			}
 		}

@@ -13,16 +13,17 @@ var unitDirs = []string{"/etc/systemd/system/", "/run/systemd/system/", "/usr/lo
 // startOr advises to start the first of the services that is installed, and to install one where
 // none is.
 func (m *machine) startOr(install string, services ...string) string {
+	systemd := m.exists("/run/systemd/system")
 	for _, name := range services {
 		unit := name + ".service"
 		switch {
-		case m.masked(unit):
+		case systemd && m.masked(unit):
 			return "Start the one that is installed: sudo systemctl unmask " + unit + " && sudo systemctl enable --now " + unit
-		case m.hasUnit(unit):
+		case systemd && m.hasUnit(unit):
 			return "Start the one that is installed: sudo systemctl enable --now " + unit
 		case m.exists("/sbin/openrc-run") && m.exists("/etc/init.d/"+name):
 			return "Start the one that is installed: sudo rc-update add " + name + " && sudo rc-service " + name + " start"
-		case !m.exists("/run/systemd/system") && m.exists("/etc/init.d/"+name):
+		case !systemd && m.exists("/etc/init.d/"+name):
 			return "Start the one that is installed: sudo service " + name + " start"
 		}
 	}

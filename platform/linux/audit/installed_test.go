@@ -27,6 +27,7 @@ func TestWhatIsInstalledIsStartedNotInstalled(t *testing.T) {
 		"none":             {"time.service", "Install one: ", nil},
 		"timesyncd":        {"time.service", "Start the one that is installed: sudo systemctl enable --now systemd-timesyncd.service", []string{"usr/lib/systemd/system/systemd-timesyncd.service", ""}},
 		"chrony as well":   {"time.service", "sudo systemctl enable --now chrony.service", []string{"usr/lib/systemd/system/systemd-timesyncd.service", "", "lib/systemd/system/chrony.service", ""}},
+		"not by systemd":   {"time.service", "Install one: ", []string{"run/systemd/system/", "-", "usr/lib/systemd/system/systemd-timesyncd.service", ""}},
 		"chrony of SysV":   {"time.service", "sudo service chrony start", []string{"run/systemd/system/", "-", "etc/init.d/chrony", ""}},
 		"chrony of Gentoo": {"time.service", "sudo rc-update add chronyd && sudo rc-service chronyd start", []string{"run/systemd/system/", "-", "etc/init.d/chronyd", "", "sbin/openrc-run", ""}},
 		"auditd":           {"logging.audit", "sudo systemctl enable --now auditd.service; then add rules", []string{"lib/systemd/system/auditd.service", ""}},
@@ -44,7 +45,7 @@ func TestWhatIsInstalledIsStartedNotInstalled(t *testing.T) {
 }
 
 func TestAMaskedServiceIsUnmaskedFirst(t *testing.T) {
-	m := &machine{Parts: Parts{Root: testenv.Plant(t, map[string]string{"usr/lib/systemd/system/chrony.service": "", "etc/systemd/system/": ""})}}
+	m := &machine{Parts: Parts{Root: testenv.Plant(t, map[string]string{"usr/lib/systemd/system/chrony.service": "", "etc/systemd/system/": "", "run/systemd/system/": ""})}}
 	if err := os.Symlink("/dev/null", filepath.Join(m.Root, "etc/systemd/system/chrony.service")); err != nil {
 		t.Fatal(err)
 	}

@@ -189,7 +189,7 @@ func (m *machine) judgeDeleted(all []runningProcess) audit.Finding {
 	switch {
 	case len(hiding) > 0:
 		return audit.Failed(humanize.Count(len(hiding), "program runs", "programs run")+" from memory or from a temporary file that was removed",
-			"Find out what it is before you end it: sudo ls -l /proc/PID/exe /proc/PID/fd; a copy: sudo cp /proc/PID/exe FILE", append(hiding, old...)...)
+			"Find out what it is before you end it: sudo sentinel --process PID; a copy: sudo cp /proc/PID/exe FILE", append(hiding, old...)...)
 	case len(old) > 0:
 		return audit.Warned(humanize.Count(len(old), "program was", "programs were")+" replaced or removed while running", restart, old...)
 	default:
