@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -67,15 +68,16 @@ func (s Services) Open(ctx context.Context) (services.Manager, error) {
 }
 
 // unsupported names the service manager that runs instead, recognized by its files in /run, and how
-// to look at and restart a service with it.
+// to look at and restart a service with it. Below /run/runit there are services once it runs; Debian's
+// package makes the folders without.
 func (s Services) unsupported() error {
 	for _, other := range []struct{ mark, name, status, fix string }{
 		{"run/openrc", "OpenRC", "rc-status, or rc-service NAME status", "rc-service NAME restart"},
 		{"run/s6-rc", "s6-rc", "s6-svstat /run/service/NAME", "s6-rc -d change NAME, then s6-rc -u change NAME"},
-		{"run/runit", "runit", "sv status NAME", "sv restart NAME"},
+		{"run/runit/*/*", "runit", "sv status NAME", "sv restart NAME"},
 		{"run/dinitctl", "dinit", "dinitctl status NAME", "dinitctl restart NAME"},
 	} {
-		if _, err := os.Stat(strings.TrimSuffix(s.root, "/") + "/" + other.mark); err == nil {
+		if seen, err := filepath.Glob(filepath.Join(s.root, other.mark)); err == nil && len(seen) > 0 {
 			return fault.New(fault.Unsupported, "The services of this machine are run by "+other.name+", and sentinel knows those of systemd alone.").
 				WithFix("See how it is with: " + other.status + ", and restart it with: " + other.fix)
 		}

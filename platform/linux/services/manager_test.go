@@ -482,7 +482,7 @@ func TestFewServicesOfDebianAreRestartedByForce(t *testing.T) {
 }
 
 func TestMachineWithoutSystemdNamesWhatRunsItsServices(t *testing.T) {
-	for mark, want := range map[string]string{"etc/x": "service NAME restart", "run/openrc/softlevel": "rc-service NAME restart", "run/runit/x": "sv restart NAME"} {
+	for mark, want := range map[string]string{"etc/x": "service NAME restart", "run/openrc/softlevel": "rc-service NAME restart", "run/runit/supervise.sshd/pid": "sv restart NAME", "run/runit/supervise/sshd/": "sv restart NAME", "run/runit/x": "service NAME restart"} {
 		_, err := services.PlanRestart(t.Context(), NewServices(testenv.Plant(t, map[string]string{mark: ""}), sysexec.Host{}), services.Options{Name: "nginx"})
 		if code(err) != fault.Unsupported || !strings.Contains(fault.NewDocument("", err).Fix, want) {
 			t.Errorf("%s: %v", mark, err)
