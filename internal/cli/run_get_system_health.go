@@ -83,10 +83,24 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 	d.Judge(d.thresholds)
 	d.Header = answer.NewHeader(call.op.Action, true)
 	d.Unavailable = gaps
+	if call.brief() {
+		d.nameOnce()
+	}
 	if call.rows == defaultRows {
 		d.fit()
 	}
 	return d, nil
+}
+
+// nameOnce leaves what is behind several reasons to the first of them.
+func (d *healthDocument) nameOnce() {
+	named := map[string]bool{}
+	for i, r := range d.ThreatReasons {
+		if named[r.Culprit] {
+			d.ThreatReasons[i].Culprit = ""
+		}
+		named[r.Culprit] = true
+	}
 }
 
 // partLimit is how long connections, the firewall or the table of processes may take before the answer

@@ -31,7 +31,7 @@ type Reason struct {
 	Value     *float64 `json:"value,omitempty"`
 	Threshold *float64 `json:"threshold,omitempty"` // the bound that value reached
 	// Culprit names what is behind it: processes, units, a device. Absent where that
-	// is not known, or in the message.
+	// is not known, or in the message, or the same as of a reason before.
 	Culprit string `json:"culprit,omitempty"`
 	// Next is the call that tells more; only for programs whose client offers the tool.
 	Next string `json:"next,omitempty"`

@@ -7,6 +7,7 @@ package health
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -22,7 +23,7 @@ func (s source) disguised(kind domain.Disguise) health.Reader {
 		found, err := s.disguises(ctx)
 		var r health.Reading
 		for _, p := range found {
-			if p.Disguise == kind {
+			if p.Disguise == kind && p.PID != os.Getpid() { // who tries sentinel in /tmp knows what runs there
 				r.Value++
 				r.Names = append(r.Names, fmt.Sprintf("%s (PID %d) %s", p.Name, p.PID, p.How))
 				r.PIDs = append(r.PIDs, p.PID)

@@ -54,6 +54,13 @@ func TestFalseDaemonsAreNamed(t *testing.T) {
 	}
 }
 
+// A test runs below the folder for temporary files, as sentinel does where somebody tries it there.
+func TestSentinelIsNoHiddenProgram(t *testing.T) {
+	if got := counted(t, health.HiddenPrograms, os.Getpid()); got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestHiddenProgramsAreNamed(t *testing.T) {
 	raw, err := os.ReadFile("/bin/sleep")
 	if err != nil {
