@@ -218,7 +218,8 @@ func (p *page) unknown(list answer.Gaps) [][]string {
 	}
 	var fields []string
 	for _, g := range list {
-		fields = append(fields, g.Field)
+		all := g.Fields()
+		fields = append(fields, withMore(all[:min(mostInLine, len(all))], len(all), ", "))
 	}
 	rows := [][]string{{"not known", strings.Join(fields, ", ") + " (--verbose says why)"}}
 	if command := p.asRoot(list); command != "" {

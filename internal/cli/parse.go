@@ -75,6 +75,7 @@ func (i invocation) capped(normal int) int {
 func parse(args []string) (invocation, error) {
 	f := newFlags()
 	call := invocation{rows: defaultRows}
+	call.form = formIn(args)
 	if asksForHelp(args) {
 		var err error
 		call.text, err = helpOn(args)
@@ -85,6 +86,7 @@ func parse(args []string) (invocation, error) {
 	err := f.set.Parse(args)
 	call.form, call.verbose, call.noPager = f.form(), f.given("verbose"), f.given("no-pager")
 	if err != nil {
+		call.form = formIn(args)
 		return call, f.fault(err)
 	}
 	if err := f.spellOut(word); err != nil {
@@ -263,6 +265,26 @@ func (f *flags) validateFields(call invocation) error {
 		}
 	}
 	return nil
+}
+
+// formIn is the form that is asked for anywhere on a command line that is not understood.
+func formIn(args []string) form {
+	asked := usualForm
+	for i, arg := range args {
+		name, value, joined := strings.Cut(arg, "=")
+		if name == "--output" && !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		switch {
+		case arg == "--":
+			return asked
+		case arg == "--json" || name == "--output" && form(value) == jsonForm:
+			return jsonForm
+		case name == "--output" && form(value) == textForm:
+			asked = textForm
+		}
+	}
+	return asked
 }
 
 // form is the form that was asked for. One that there is not is refused in JSON.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/humanize"
 	"sentinel/internal/startup"
 )
 
@@ -54,7 +55,7 @@ func (d startupDocument) view(p *page) {
 	shown := min(len(rows), room)
 	p.table("", []column{{title: "status"}, {title: "kind"}, {title: "name"}, {title: "starts"}, {title: "look at"}, {title: "changed", whole: true}}, rows[:shown])
 	if rest := len(rows) - shown; rest > 0 {
-		p.line("%s more stand out.", strconv.Itoa(rest))
+		p.line("%s out.", humanize.Count(rest, "more stands", "more stand"))
 	}
 	d.ending(p)
 }
@@ -131,7 +132,7 @@ func changedText(moment string) string {
 func (d startupDocument) ending(p *page) {
 	var rest []string
 	for _, c := range d.Rest {
-		rest = append(rest, fmt.Sprintf("%d %s", c.Count, strings.ReplaceAll(string(c.Kind), "_", " ")))
+		rest = append(rest, counted(c.Count, strings.ReplaceAll(string(c.Kind), "_", " ")))
 	}
 	p.line("")
 	if len(rest) > 0 {
