@@ -121,7 +121,7 @@ func limitProblem(u Use, life time.Duration) string {
 	case u.Tasks != nil && u.TaskLimit != nil && float64(*u.Tasks) >= nearLimit*float64(*u.TaskLimit):
 		return fmt.Sprintf("It has %d of the %d processes and threads that it may have.", *u.Tasks, *u.TaskLimit)
 	case u.CPUThrottledSeconds != nil && life > 0 && *u.CPUThrottledSeconds >= throttled*life.Seconds():
-		return fmt.Sprintf("It waits for the processor: for %s since it started it wanted more than the %g processors that it may use.", time.Duration(*u.CPUThrottledSeconds*float64(time.Second)).Round(time.Second), u.CPULimit)
+		return fmt.Sprintf("It waits for the processor: for %s since it started it wanted more than the %s that it may use.", time.Duration(*u.CPUThrottledSeconds*float64(time.Second)).Round(time.Second), humanize.Processors(u.CPULimit))
 	default:
 		return ""
 	}

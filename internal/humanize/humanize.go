@@ -48,6 +48,15 @@ func Duration(seconds int64) string {
 // Moment formats a time in the zone of this machine, with its offset from UTC.
 func Moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04 -07:00") }
 
+// Processors shows a number of processors, which may be a part of one: "0.5 processors", "1 processor".
+func Processors(n float64) string {
+	text := strconv.FormatFloat(n, 'g', 3, 64)
+	if text == "1" {
+		return "1 processor"
+	}
+	return text + " processors"
+}
+
 // Count shows a number of things with the word for one or for several: "1 file", "2 files".
 func Count(n int, one, many string) string {
 	if n == 1 {

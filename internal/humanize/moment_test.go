@@ -15,3 +15,11 @@ func TestAMomentIsLocalAndSaysItsOffset(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestPartsOfProcessors(t *testing.T) {
+	for n, want := range map[float64]string{0.5: "0.5 processors", 1: "1 processor", 1.0001: "1 processor", 1.5: "1.5 processors", 2: "2 processors", 128: "128 processors"} {
+		if got := Processors(n); got != want {
+			t.Errorf("%g: %q, want %q", n, got, want)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sentinel/internal/health"
+	"sentinel/internal/humanize"
 	"sentinel/internal/sampling"
 	"sentinel/platform/linux/cgroup"
 )
@@ -65,7 +66,7 @@ func capped(before, after []cgroup.Quota, over time.Duration) health.Reading {
 	})
 	r := health.Reading{Value: float64(len(list))}
 	for _, c := range list {
-		r.Names = append(r.Names, fmt.Sprintf("%s (%.3g processors, waits %.0f %% of the time)", groupName(c.Group), c.Cores, c.percent))
+		r.Names = append(r.Names, fmt.Sprintf("%s (%s, waits %.0f %% of the time)", groupName(c.Group), humanize.Processors(c.Cores), c.percent))
 	}
 	if len(list) > 0 && strings.HasSuffix(cgroup.Unit(list[0].Group), ".service") {
 		r.Object = cgroup.Unit(list[0].Group)

@@ -26,7 +26,7 @@ func TestUnitsThatTheirQuotaHoldsBack(t *testing.T) {
 	want := health.Reading{Value: 3, Names: []string{
 		"this container (2 processors, waits 100 % of the time)",
 		"encode.service (0.5 processors, waits 90 % of the time)",
-		"abc (1 processors, waits 50 % of the time)",
+		"abc (1 processor, waits 50 % of the time)",
 	}}
 	if diff := cmp.Diff(want, capped(before, after, 10*time.Second)); diff != "" {
 		t.Error(diff)
