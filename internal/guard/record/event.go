@@ -3,11 +3,13 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 
 	"sentinel/internal/guard/stage"
 	"sentinel/internal/hashchain"
+	"sentinel/internal/sanitize"
 )
 
 // The types of events.
@@ -89,4 +91,25 @@ func parseEvent(line []byte) (e Event, hash string, intact, ok bool) {
 		return Event{}, "", false, false
 	}
 	return e, hash, intact, true
+}
+
+// visible makes the texts of an event fit to be shown. What a guard has written is; but who knows how
+// lines are chained can write others.
+func (e *Event) visible() {
+	const longest = 1000
+	texts := []*string{
+		&e.Type, &e.SessionID, &e.ServerID, &e.Phase, &e.ServerType, &e.Command, &e.Revision, &e.ClientName, &e.ClientVersion, &e.From,
+		&e.Method, &e.ToolName, &e.Outcome, &e.EventID, &e.Action, &e.Code, &e.Rule, &e.Reason, &e.Severity, &e.Violation, &e.Prev,
+	}
+	for i := range e.Flags {
+		texts = append(texts, &e.Flags[i])
+	}
+	for _, text := range texts {
+		*text = sanitize.Text(*text, longest)
+	}
+}
+
+// plain says that a line has nothing that could be anything but visible.
+func plain(line []byte) bool {
+	return !bytes.ContainsFunc(line, func(c rune) bool { return c < ' ' || c > '~' }) && !bytes.Contains(line, []byte(`\u`))
 }

@@ -11,6 +11,7 @@ import (
 
 	"sentinel/internal/guard/relay"
 	"sentinel/internal/guard/stage"
+	"sentinel/internal/hashchain"
 	"sentinel/internal/testenv"
 )
 
@@ -41,6 +42,32 @@ func TestHostileNamesAreRecordedShortAndWithoutControls(t *testing.T) {
 				t.Errorf("%d: %.60q", e.Seq, text)
 			}
 		}
+	}
+}
+
+// Names of files, and lines that somebody else has chained, are shown as harmlessly as those of guards.
+func TestWhatSomebodyElseWroteIsShownWithoutControls(t *testing.T) {
+	dir, _ := written(t)
+	const hostile = "a\u202e\u009b2J\x1b]0;x\ab\u2028"
+	line, _ := hashchain.Seal([]byte(`{"seq":1,"type":"mcp_call","timestamp":"2026-01-01T00:00:00Z","session_id":"\u202e\u001b[2J","server_id":"` + "s\u202e" + `","tool_name":"\u009b\u2028","flags":["\u202e"],"prev":""}`))
+	for _, name := range []string{hostile + ".jsonl", asideName + hostile} {
+		if err := os.WriteFile(filepath.Join(dir, name), append(line, '\n'), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bad := func(text string) bool { return strings.ContainsAny(text, "\u202e\u009b\x1b\a\u2028") }
+	r := verified(t, dir)
+	for _, p := range r.Problems {
+		if bad(p.File + p.Message) {
+			t.Errorf("%+v", p)
+		}
+	}
+	events, err := Newest(t.Context(), dir, 100, func(e Event) bool { return len(e.Flags) > 0 })
+	if err != nil || len(events) != 1 || r.ProblemsTotal < 2 {
+		t.Fatal(events, err, r)
+	}
+	if e := events[0]; bad(e.SessionID + e.ServerID + e.ToolName + e.Flags[0]) {
+		t.Errorf("%+v", e)
 	}
 }
 

@@ -207,6 +207,7 @@ func (p Proof) Check(key string) (Event, error) {
 	if !ok || !intact {
 		return Event{}, fmt.Errorf("the line is %w: it is none of a record", ErrNotTheRecord)
 	}
+	e.visible()
 	return e, nil
 }
 

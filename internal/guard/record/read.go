@@ -92,6 +92,9 @@ func readFrom(path string, offset int64, each func(Event) error) (read int64, er
 		}
 		read += int64(len(line))
 		if e, _, intact, ok := parseEvent(line[:len(line)-1]); ok && intact {
+			if !plain(line[:len(line)-1]) {
+				e.visible()
+			}
 			if err := each(e); err != nil {
 				return read, err
 			}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"sentinel/internal/hashchain"
+	"sentinel/internal/sanitize"
 	"sentinel/internal/trust"
 )
 
@@ -22,6 +23,8 @@ import (
 const (
 	maxRead     = maxFile + 1<<20 // bytes of one file: those of a guard are hardly longer than maxFile
 	maxProblems = 100
+	maxShown    = 300 // characters of the name of a file, and of what is said about it
+	maxMessage  = 1000
 )
 
 // maxEntries is how many names of the folder are read; the head keeps far fewer files. It is a variable
@@ -55,7 +58,7 @@ type Report struct {
 func (r *Report) problem(file string, line int, format string, args ...any) {
 	r.ProblemsTotal++
 	if len(r.Problems) < maxProblems {
-		r.Problems = append(r.Problems, Problem{file, line, fmt.Sprintf(format, args...)})
+		r.Problems = append(r.Problems, Problem{sanitize.Text(file, maxShown), line, sanitize.Text(fmt.Sprintf(format, args...), maxMessage)})
 	}
 }
 
@@ -342,7 +345,7 @@ func (c *fileChecker) rest(rest []byte) {
 	switch {
 	case len(rest) == 0:
 	case hashchain.Torn(rest, maxLine):
-		c.report.Torn = append(c.report.Torn, c.name)
+		c.report.Torn = append(c.report.Torn, sanitize.Text(c.name, maxShown))
 	default:
 		c.report.problem(c.name, c.number+1, "the last line has no end")
 	}
