@@ -70,7 +70,7 @@ func PlanRestart(ctx context.Context, source Source, o Options) (*Restart, error
 	defer cancel()
 	manager, err := source.Open(ctx)
 	if err != nil {
-		return nil, err
+		return nil, naming(err, name)
 	}
 	p := planner{kind: kind, manager: manager, options: o}
 	unit, err := p.check(ctx, name)
@@ -167,4 +167,17 @@ func unavailable(k *Kind, err error) error {
 		return err
 	}
 	return fault.Wrap(fault.Unavailable, k.Name+" cannot be asked", err).WithFix("See whether it answers to: " + k.Commands.Alive)
+}
+
+// NamePlace stands for the name of a service in the fix of an error about the service manager.
+const NamePlace = "NAME"
+
+// naming puts the service into the fix of an error about the service manager, so that its command can be
+// run as it stands.
+func naming(err error, service string) error {
+	known, ok := errors.AsType[*fault.Error](err)
+	if !ok || service == "" {
+		return err
+	}
+	return known.WithFix(strings.ReplaceAll(known.Fix, NamePlace, strings.TrimSuffix(service, ".service")))
 }

@@ -124,7 +124,7 @@ type Source interface {
 	Kind() *Kind
 	// Open connects. It fails with UNSUPPORTED where another program is the service
 	// manager. The Manager outlives ctx.
-	Open(ctx context.Context) (Manager, error)
+	Open(ctx context.Context) (Manager, error) // [NamePlace] in the fix of an error is the service that was asked for
 }
 
 // A Manager is an open service manager. Everything but Restart only reads. Each

@@ -126,7 +126,7 @@ func Inspect(ctx context.Context, source Source, q Question) (Status, error) {
 	defer cancel()
 	manager, err := source.Open(ctx)
 	if err != nil {
-		return Status{}, err
+		return Status{}, naming(err, name)
 	}
 	defer manager.Close()
 	i := &inspection{kind: kind, manager: manager, asked: q, gaps: answer.Gaps{}}

@@ -124,6 +124,41 @@ func TestRemovalNamesWhoseServersAreBehindTheGuard(t *testing.T) {
 	}
 }
 
+// The key and the head belong to the journal, which a purge leaves.
+func TestPurgeLeavesTheKeyOfAJournalThatIsThere(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	bin := t.TempDir()
+	for name, text := range map[string]string{"systemctl": "", "getent": "echo sentinel:x:990:ann\n"} {
+		must(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text), 0o755))
+	}
+	for journal, stays := range map[string]bool{"journal.jsonl": true, "journal-00000000000000000001.jsonl.gz": true, "": false} {
+		for _, dir := range []string{"/var/lib", "/var/log"} {
+			must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"))
+			must(t, os.Mkdir(dir+"/sentinel", 0o755))
+		}
+		for _, name := range []string{"journal-key", "journal-head"} {
+			must(t, os.WriteFile("/var/lib/sentinel/"+name, nil, 0o600))
+		}
+		if journal != "" {
+			must(t, os.WriteFile("/var/log/sentinel/"+journal, nil, 0o600))
+		}
+		purge := exec.Command("/bin/sh", "postremove.sh", "purge")
+		purge.Env = []string{"PATH=" + bin + ":/usr/sbin:/usr/bin:/sbin:/bin"}
+		if out, err := purge.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		_, err := os.Stat("/var/lib/sentinel/journal-key")
+		if _, there := os.Stat("/var/lib/sentinel"); (err == nil) != stays || (there == nil) != stays {
+			t.Errorf("beside %q the key stays: %t, the directory: %t; want %t", journal, err == nil, there == nil, stays)
+		}
+		for _, dir := range []string{"/var/lib", "/var/log"} {
+			must(t, unix.Unmount(dir, unix.MNT_DETACH))
+		}
+	}
+}
+
 // Both scripts look into all files that clients have below a home.
 func TestRemovalLooksWhereClientsKeepServers(t *testing.T) {
 	for goos, script := range map[string]string{"linux": "preremove.sh", "darwin": "../macos/uninstall.sh"} {

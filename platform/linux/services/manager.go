@@ -68,14 +68,14 @@ func (s Services) Open(ctx context.Context) (services.Manager, error) {
 }
 
 // unsupported names the service manager that runs instead, recognized by its files in /run, and how
-// to look at and restart a service with it. Below /run/runit there are services once it runs; Debian's
-// package makes the folders without.
+// to look at and restart a service with it; NAME stands for the service ([services.NamePlace]). Below
+// /run/runit there are services once it runs; Debian's package makes the folders without.
 func (s Services) unsupported() error {
 	for _, other := range []struct{ mark, name, status, fix string }{
-		{"run/openrc", "OpenRC", "rc-status, or rc-service NAME status", "rc-service NAME restart"},
-		{"run/s6-rc", "s6-rc", "s6-svstat /run/service/NAME", "s6-rc -d change NAME, then s6-rc -u change NAME"},
-		{"run/runit/*/*", "runit", "sv status NAME", "sv restart NAME"},
-		{"run/dinitctl", "dinit", "dinitctl status NAME", "dinitctl restart NAME"},
+		{"run/openrc", "OpenRC", "rc-status, or rc-service NAME status", "sudo rc-service NAME restart"},
+		{"run/s6-rc", "s6-rc", "s6-svstat /run/service/NAME", "sudo s6-rc -d change NAME, then sudo s6-rc -u change NAME"},
+		{"run/runit/*/*", "runit", "sudo sv status NAME", "sudo sv restart NAME"},
+		{"run/dinitctl", "dinit", "dinitctl status NAME", "sudo dinitctl restart NAME"},
 	} {
 		if seen, err := filepath.Glob(filepath.Join(s.root, other.mark)); err == nil && len(seen) > 0 {
 			return fault.New(fault.Unsupported, "The services of this machine are run by "+other.name+", and sentinel knows those of systemd alone.").
@@ -83,7 +83,7 @@ func (s Services) unsupported() error {
 		}
 	}
 	return fault.New(fault.Unsupported, "systemd does not run here, and sentinel knows services of systemd alone.").
-		WithFix("Ask what runs the services of this machine, such as: service NAME status, or service NAME restart")
+		WithFix("Ask what runs the services of this machine, such as: service NAME status, or sudo service NAME restart")
 }
 
 // A manager is a connection to systemd.

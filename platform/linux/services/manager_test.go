@@ -482,7 +482,7 @@ func TestFewServicesOfDebianAreRestartedByForce(t *testing.T) {
 }
 
 func TestMachineWithoutSystemdNamesWhatRunsItsServices(t *testing.T) {
-	for mark, want := range map[string]string{"etc/x": "service NAME restart", "run/openrc/softlevel": "rc-service NAME restart", "run/runit/supervise.sshd/pid": "sv restart NAME", "run/runit/supervise/sshd/": "sv restart NAME", "run/runit/x": "service NAME restart"} {
+	for mark, want := range map[string]string{"etc/x": "sudo service nginx restart", "run/openrc/softlevel": "sudo rc-service nginx restart", "run/runit/supervise.sshd/pid": "sudo sv restart nginx", "run/runit/supervise/sshd/": "sudo sv restart nginx", "run/runit/x": "sudo service nginx restart"} {
 		_, err := services.PlanRestart(t.Context(), NewServices(testenv.Plant(t, map[string]string{mark: ""}), sysexec.Host{}), services.Options{Name: "nginx"})
 		if code(err) != fault.Unsupported || !strings.Contains(fault.NewDocument("", err).Fix, want) {
 			t.Errorf("%s: %v", mark, err)
