@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,7 +60,7 @@ func (j *Journal) rotatedSegments() ([]*segment, error) {
 	if len(names) == maxNames {
 		return nil, fmt.Errorf("%s holds too many files to be the journal's", j.dir)
 	}
-	if err != nil && len(names) > 0 {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	var old []*segment

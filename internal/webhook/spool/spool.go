@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -147,7 +148,7 @@ func (s *Spool) names() ([]string, error) {
 	if len(names) == maxNames {
 		return nil, fmt.Errorf("%s holds too many files", s.dir)
 	}
-	if err != nil && len(names) > 0 {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	return names, nil

@@ -4,11 +4,13 @@ package spool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -540,4 +542,15 @@ func TestWhatWasTakenInPartIsToldAndDoesNotWait(t *testing.T) {
 	same(t, "told", fmt.Sprintf("%q", got.Partials), `["a part of the first" "a part of msg_003" "a part of msg_004"]`)
 	same(t, "waits", got.Waiting, 0)
 	same(t, "earlier", got.Earlier, 5)
+}
+
+// A folder that cannot be read is not an empty one.
+func TestNamesInWhatIsNoFolder(t *testing.T) {
+	s := New(t.TempDir(), "https://example.com", 1, time.Hour)
+	if err := os.WriteFile(s.dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := s.names(); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("%q, %v", names, err)
+	}
 }
