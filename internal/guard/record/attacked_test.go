@@ -324,3 +324,19 @@ func TestAForgedProofDoesNotHold(t *testing.T) {
 		}
 	}
 }
+
+// Who may write to the folder can make a file look older than it is, and hides nothing by that.
+func TestAFileThatIsMadeToLookOldIsRead(t *testing.T) {
+	dir, paths := written(t)
+	before := time.Now().Add(-48 * time.Hour)
+	if err := os.Chtimes(paths[1], before, before); err != nil {
+		t.Fatal(err)
+	}
+	events, err := Newest(t.Context(), dir, 1, func(e Event) bool { return e.Type == Call })
+	if err != nil || len(events) != 1 || events[0].SessionID != "BBBB" {
+		t.Errorf("%+v, %v", events, err)
+	}
+	if s, err := SumSince(t.Context(), dir, time.Now().Add(-time.Hour)); err != nil || len(s.Sessions) != 2 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}

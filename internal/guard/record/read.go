@@ -27,7 +27,7 @@ func Newest(ctx context.Context, dir string, most int, want func(Event) bool) ([
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if len(found) == most && n.modified.Before(found[0].Timestamp) {
+		if len(found) == most && n.changed.Before(found[0].Timestamp) {
 			break
 		}
 		if err := scan(filepath.Join(dir, n.name), func(e Event) {
@@ -45,7 +45,7 @@ func Newest(ctx context.Context, dir string, most int, want func(Event) bool) ([
 
 type named struct {
 	name     string
-	modified time.Time
+	changed time.Time
 }
 
 // byTime lists the files, those that were written last first.
@@ -57,10 +57,10 @@ func byTime(dir string) ([]named, error) {
 	var all []named
 	for _, name := range names {
 		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			all = append(all, named{name, info.ModTime()})
+			all = append(all, named{name, changed(info)})
 		}
 	}
-	slices.SortFunc(all, func(a, b named) int { return cmp.Or(b.modified.Compare(a.modified), cmp.Compare(b.name, a.name)) })
+	slices.SortFunc(all, func(a, b named) int { return cmp.Or(b.changed.Compare(a.changed), cmp.Compare(b.name, a.name)) })
 	return all, nil
 }
 

@@ -114,7 +114,7 @@ func summarize(ctx context.Context, dir, session string, since time.Time) (Summa
 		}
 		path := filepath.Join(dir, name)
 		info, err := os.Lstat(path)
-		if err != nil || info.ModTime().Before(since) || session != "" && !strings.Contains(name, "-"+session+"-") {
+		if err != nil || changed(info).Before(since) || session != "" && !strings.Contains(name, "-"+session+"-") {
 			continue
 		}
 		err = scan(path, func(e Event) {
