@@ -46,7 +46,7 @@ func inputSchema(op ops.Operation, hosts []string) json.RawMessage {
 		panic("mcpserver: the schema of a tool is no object: " + err.Error())
 	}
 	schema["properties"].(map[string]any)[hostKey] = map[string]any{
-		"type": "string", "enum": hosts, "description": "Other machine to run it on; add it to calls that an answer from there names",
+		"type": "string", "enum": hosts, "description": "Other machine to run it on; calls that its answer names have it already",
 	}
 	raw, err := json.Marshal(schema)
 	if err != nil {
