@@ -7,13 +7,9 @@ package logins
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -21,8 +17,7 @@ import (
 	"sentinel/internal/logins"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/linux/accounts"
-	"sentinel/platform/linux/release"
-	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/linux/journald"
 )
 
 const (
@@ -33,16 +28,25 @@ const (
 	maxUserLines = 2_000
 	maxJournal   = 48 << 20 // bytes of output: an entry takes some 600
 	journalLimit = 12 * time.Second
-	maxFiles     = 4096 // of the journal
 )
 
-// journal reads the lines of the journal. The error is fs.ErrNotExist where the machine has none, and
-// fs.ErrPermission where this user would see only lines of their own.
-func (r *Reader) journal(ctx context.Context, since time.Time) (logins.Log, error) {
-	begins, err := r.journalBegins()
-	if err != nil {
-		return logins.Log{}, err
+// journal reads the lines of the journal, and of which time it tells. The error is fs.ErrNotExist where
+// the machine has none, and fs.ErrPermission where this user would see only lines of their own.
+func (r *Reader) journal(ctx context.Context, since time.Time) (logins.Log, journald.Span, error) {
+	if r.runner == nil {
+		return logins.Log{}, journald.Span{}, fs.ErrNotExist
 	}
+	span, err := journald.Journal{Root: r.root}.Span()
+	if err != nil {
+		return logins.Log{}, span, err
+	}
+	log, err := r.entries(ctx, since, span.Begins)
+	span.Begins = log.From
+	return log, span, err
+}
+
+// entries reads the lines of a journal that begins at a time.
+func (r *Reader) entries(ctx context.Context, since, begins time.Time) (logins.Log, error) {
 	names, err := accounts.Read(r.root)
 	if err != nil {
 		return logins.Log{}, err
@@ -165,58 +169,4 @@ func fieldText(raw json.RawMessage) string {
 		b = append(b, byte(n))
 	}
 	return string(b)
-}
-
-// journalBegins returns the time of the oldest entry of the system's journal, zero for one that has
-// none yet.
-func (r *Reader) journalBegins() (begins time.Time, err error) {
-	if r.runner == nil {
-		return begins, fs.ErrNotExist
-	}
-	id, err := release.New(r.root).MachineID()
-	if errors.Is(err, release.ErrNoMachineID) {
-		return begins, fs.ErrNotExist
-	}
-	if err != nil {
-		return begins, err
-	}
-	err = fs.ErrNotExist
-	for _, above := range []string{"/var/log/journal", "/run/log/journal"} {
-		directory := path.Join(above, hex.EncodeToString(id[:]))
-		names, listErr := hostfile.Names(r.path(directory), maxFiles)
-		if hostfile.Missing(listErr) {
-			continue
-		}
-		if listErr != nil {
-			return begins, listErr
-		}
-		for _, name := range names {
-			if !strings.HasPrefix(name, "system") || !strings.HasSuffix(name, ".journal") {
-				continue
-			}
-			head, headErr := hostfile.Head(r.path(path.Join(directory, name)), journalHead)
-			if headErr != nil {
-				return begins, headErr
-			}
-			err = nil
-			if first, ok := firstEntry(head); ok && (begins.IsZero() || first.Before(begins)) {
-				begins = first
-			}
-		}
-	}
-	return begins, err
-}
-
-// journalHead is how much of a file of the journal holds the times of its entries: the beginning of
-// struct Header in systemd's journal-def.h.
-const journalHead = 192
-
-// firstEntry reads the time of the first entry of a file of the journal from its header.
-func firstEntry(head []byte) (time.Time, bool) {
-	const at = 184 // head_entry_realtime
-	if len(head) < at+8 || !bytes.HasPrefix(head, []byte("LPKSHHRH")) {
-		return time.Time{}, false
-	}
-	micros := int64(binary.LittleEndian.Uint64(head[at:]))
-	return time.UnixMicro(micros), micros > 0
 }

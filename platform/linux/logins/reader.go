@@ -17,6 +17,7 @@ import (
 
 	"sentinel/internal/logins"
 	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/journald"
 	"sentinel/platform/linux/utmp"
 	"sentinel/platform/unix/hostfile"
 )
@@ -37,17 +38,17 @@ func New(root string, runner sysexec.Runner, now func() time.Time) *Reader {
 
 func (r *Reader) path(name string) string { return filepath.Join(r.root, name) }
 
-// Log implements [logins.Source]. The journal knows who wrote each line; so it comes first. Where it
-// does not reach back far enough, files of syslog tell what came before.
+// Log implements [logins.Source]. The journal knows who wrote each line; so it comes first. What it
+// lacks because it does not reach back far enough, or is no longer written, files of syslog tell.
 func (r *Reader) Log(ctx context.Context, since time.Time) (logins.Log, error) {
-	log, journalErr := r.journal(ctx, since)
-	if journalErr == nil && !log.From.After(since) {
+	log, span, journalErr := r.journal(ctx, since)
+	if journalErr == nil && !log.From.After(since) && !r.writtenAfter(span) {
 		return log, nil
 	}
 	files, fileErr := r.files(since)
 	switch {
-	case journalErr == nil && fileErr == nil && files.From.Before(log.From):
-		return joined(log, files), nil
+	case journalErr == nil && fileErr == nil:
+		return joined(log, files, span), nil
 	case journalErr == nil:
 		return log, nil
 	case fileErr == nil:
@@ -68,16 +69,32 @@ func (r *Reader) Log(ctx context.Context, since time.Time) (logins.Log, error) {
 	return logins.Log{}, errors.New("there is neither a journal nor a log of syslog here")
 }
 
-// joined adds to a journal what files have of the time before it.
-func joined(journal, files logins.Log) logins.Log {
-	begins := journal.From
+// writtenAfter reports whether a file of syslog was written to after the journal had ended, as where
+// journald only forwards (Storage=none of journald.conf(5)).
+func (r *Reader) writtenAfter(span journald.Span) bool {
+	return slices.ContainsFunc(logFiles, func(name string) bool {
+		file, err := hostfile.Stat(r.path(name))
+		return err == nil && file.Modified.After(span.Begins) && span.Lacks(file.Modified)
+	})
+}
+
+// joined adds to a journal what files have of the time that it lacks.
+func joined(journal, files logins.Log, span journald.Span) logins.Log {
+	var lacking []logins.Line
 	for _, l := range files.Lines {
-		if l.At.Before(begins) {
-			journal.Lines = append(journal.Lines, l)
+		if span.Lacks(l.At) {
+			lacking = append(lacking, l)
 		}
 	}
+	reachesBack := !files.From.IsZero() && files.From.Before(journal.From)
+	if len(lacking) == 0 && !reachesBack {
+		return journal
+	}
 	journal.Name += " and " + files.Name
-	journal.From, journal.Anybody = files.From, true
+	if reachesBack {
+		journal.From = files.From
+	}
+	journal.Lines, journal.Anybody = append(journal.Lines, lacking...), true
 	journal.Notes = append(journal.Notes, files.Notes...)
 	return journal
 }

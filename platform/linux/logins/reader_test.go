@@ -118,6 +118,22 @@ func TestFilesTellWhatTheJournalLost(t *testing.T) {
 	}
 }
 
+// journald may only forward to syslog, beside a journal that it kept before.
+func TestFilesTellWhatCameAfterTheJournal(t *testing.T) {
+	file := journalFile(now.Add(-48 * time.Hour))
+	header := []byte(file)
+	binary.LittleEndian.PutUint64(header[192:], uint64(now.Add(-2*time.Hour).UnixMicro()))
+	root := journalRoot(t, now, map[string]string{
+		"var/log/journal/" + machine + "/system.journal": string(header),
+		"var/log/auth.log": "Nov 23 09:59:00 host sshd[7]: twice\nNov 23 10:00:01 host sshd[7]: at its end\nNov 23 11:00:00 host sshd[7]: late\n",
+	})
+	j := &journalctlSays{root: entry(0, "sshd", "kept", now.Add(-2*time.Hour))}
+	log, err := New(root, j, func() time.Time { return now }).Log(t.Context(), now.Add(-24*time.Hour))
+	if diff := cmp.Diff([]string{"sshd: kept", "sshd: late"}, texts(log)); diff != "" || err != nil || !log.Anybody || log.Name != "journal and /var/log/auth.log" || !log.From.Equal(now.Add(-48*time.Hour)) {
+		t.Errorf("%v, %+v %s", err, log, diff)
+	}
+}
+
 func TestACorruptJournalIsSaid(t *testing.T) {
 	clock := func() time.Time { return now }
 	files := map[string]string{"var/log/auth.log": "Nov 22 02:00:00 host sshd[7]: text\n"}

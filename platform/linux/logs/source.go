@@ -48,107 +48,181 @@ var errNoLog = errors.New("this machine keeps none that is read: neither a journ
 // journalLog is the name of the journal in answers.
 const journalLog = "journal"
 
-// Read implements [logs.Source].
+// Read implements [logs.Source]. rsyslog writes beside the journal what is in it: its files are read
+// where there is no journal, and for the time that the journal lacks.
 func (s *Source) Read(ctx context.Context, selection logs.Selection, yield func(logs.Entry) bool) (logs.Coverage, error) {
-	c := logs.Coverage{Logs: []logs.Log{}}
-	gap := func(log, why string) { c.Gaps = append(c.Gaps, logs.Gap{Log: log, Why: why}) }
-	wanted := true
-	err := s.journal(ctx, selection, &c, func(e logs.Entry) bool {
-		wanted = yield(e)
-		return wanted
-	})
-	failed := func(log string, err error) {
-		gap(log, reason(err))
-		c.Incomplete = true
-	}
-	families := s.ownFamilies(selection.Unit, failed)
-	if errors.Is(err, journald.ErrNone) {
-		families = append(families, s.systemFamilies()...)
-		if len(families) == 0 {
-			failed("logs", errNoLog)
-		}
+	p := pass{source: s, selection: selection, wanted: true, c: logs.Coverage{Logs: []logs.Log{}}}
+	p.yield = func(e logs.Entry) bool {
+		p.wanted = yield(e)
+		return p.wanted
 	}
 	s.readHost()
+	system := s.systemFamilies()
+	err := p.journal(ctx, system, p.later(ctx, system))
+	p.files(ctx, s.ownFamilies(selection.Unit, p.failed), selection)
+	if errors.Is(err, journald.ErrNone) {
+		p.files(ctx, system, selection)
+		if len(system) == 0 {
+			p.failed("logs", errNoLog)
+		}
+	}
+	s.explainNothing(ctx, selection, &p.c, p.gap)
+	return p.c, nil
+}
+
+// A pass reads the logs of one call, one after the other.
+type pass struct {
+	source    *Source
+	selection logs.Selection
+	yield     func(logs.Entry) bool
+	wanted    bool // more entries are
+	c         logs.Coverage
+}
+
+func (p *pass) gap(log, why string) { p.c.Gaps = append(p.c.Gaps, logs.Gap{Log: log, Why: why}) }
+
+func (p *pass) failed(log string, err error) {
+	p.gap(log, reason(err))
+	p.c.Incomplete = true
+}
+
+// files reads files of syslog or of a service.
+func (p *pass) files(ctx context.Context, families []family, selection logs.Selection) {
 	for _, f := range families {
 		name := "/" + f.dir + "/" + f.name
-		if !wanted || ctx.Err() != nil {
-			gap(name, "not read: the bounds of one call were reached before")
+		if !p.wanted || ctx.Err() != nil {
+			p.gap(name, "not read: the bounds of one call were reached before")
 			continue
 		}
-		list, err := s.stackOf(f)
+		list, err := p.source.stackOf(f)
 		if err != nil {
-			failed(name, err)
+			p.failed(name, err)
 			continue
 		}
 		r := reading{
-			source: s, selection: selection, own: linesOf(selection.Unit), yield: yield, log: logs.Log{Name: name},
-			gap: func(why string) { gap(name, why) }, failed: func(err error) { failed(name, err) }, zone: cmp.Or(s.Zone, time.Local),
+			source: p.source, selection: selection, own: linesOf(selection.Unit), yield: p.yield, log: logs.Log{Name: name},
+			gap: func(why string) { p.gap(name, why) }, failed: func(err error) { p.failed(name, err) }, zone: cmp.Or(p.source.Zone, time.Local),
 		}
 		r.read(ctx, list)
-		wanted = !r.done
-		c.Logs = append(c.Logs, r.log)
+		p.c.Logs = append(p.c.Logs, r.log)
 	}
-	s.explainNothing(ctx, selection, &c, gap)
-	return c, nil
 }
 
-// journal reads the journal. The error is journald.ErrNone; others are gaps.
-func (s *Source) journal(ctx context.Context, selection logs.Selection, c *logs.Coverage, yield func(logs.Entry) bool) error {
-	j := journald.Journal{Root: s.Root, Runner: s.Runner}
+// later reads what files of syslog have of the time after the end of the journal, as where journald
+// only forwards (Storage=none of journald.conf(5)), and returns since when. Elsewhere no file was written
+// to so late.
+func (p *pass) later(ctx context.Context, system []family) (since time.Time) {
+	since = p.selection.Until
+	span, err := journald.Journal{Root: p.source.Root}.Span()
+	later := p.selection
+	if ended := span.Ends.Add(journald.Edge + time.Nanosecond); err != nil || span.Ends.IsZero() || !ended.Before(later.Until) {
+		return since
+	} else if later.Since.Before(ended) {
+		later.Since = ended
+	}
+	system = slices.DeleteFunc(slices.Clone(system), func(f family) bool {
+		file, err := hostfile.Stat(filepath.Join(p.source.Root, f.dir, f.name))
+		return err != nil || file.Modified.Before(later.Since)
+	})
+	if len(system) == 0 {
+		return since
+	}
+	p.files(ctx, system, later)
+	if p.entries() > 0 {
+		p.gap(journalLog, "it ends at "+span.Ends.UTC().Format(time.RFC3339)+": what came later is told from files of syslog")
+	}
+	return later.Since
+}
+
+// entries counts those that were read up to now.
+func (p *pass) entries() (n int) {
+	for _, l := range p.c.Logs {
+		n += l.Entries
+	}
+	return n
+}
+
+// before reads what files of syslog have of the time before a moment.
+func (p *pass) before(ctx context.Context, system []family, until time.Time) (found bool) {
+	earlier, n := p.selection, p.entries()
+	earlier.Until = until
+	if earlier.Since.Before(until) {
+		p.files(ctx, system, earlier)
+	}
+	return p.entries() > n
+}
+
+// journal reads the journal, and before its beginning the files of syslog; what these have from later on
+// is known. The error is journald.ErrNone; others are gaps.
+func (p *pass) journal(ctx context.Context, system []family, later time.Time) error {
+	s := p.selection
+	j := journald.Journal{Root: p.source.Root, Runner: p.source.Runner}
 	log := logs.Log{Name: journalLog}
 	seed := maphash.MakeSeed()
-	stopped := false
-	notes, err := j.Read(ctx, journald.Query{Unit: selection.Unit, Since: selection.Since, Until: selection.Until, Priority: selection.Priority}, func(e *journald.Entry) bool {
+	notes, err := j.Read(ctx, journald.Query{Unit: s.Unit, Since: s.Since, Until: s.Until, Priority: s.Priority}, func(e *journald.Entry) bool {
 		entry := logs.Entry{Time: e.Time(), Priority: e.Priority, Unit: e.Unit, Program: e.Identifier, PID: e.PID, Text: e.Message}
 		if len(e.Boot) > 0 {
 			entry.Boot = maphash.Bytes(seed, e.Boot)
 		}
 		log.Entries++
 		log.ReadBackTo = entry.Time
-		stopped = !yield(entry)
-		return !stopped
+		return p.yield(entry)
 	})
 	if errors.Is(err, journald.ErrNone) {
 		return err
 	}
-	log.Stopped = stopped || ctx.Err() != nil
-	note := func(why string) { c.Gaps = append(c.Gaps, logs.Gap{Log: journalLog, Why: why}) }
-	c.Incomplete = c.Incomplete || err != nil || len(notes) > 0
+	log.Stopped = !p.wanted || ctx.Err() != nil
+	p.c.Incomplete = p.c.Incomplete || err != nil || len(notes) > 0
 	for _, text := range notes {
-		note(text)
+		p.gap(journalLog, text)
 	}
 	if err != nil {
-		note(fmt.Sprintf("%v: it may be damaged, and the %d entries before that are here; check it with: journalctl --verify", err, log.Entries))
+		p.gap(journalLog, fmt.Sprintf("%v: it may be damaged, and the %d entries before that are here; check it with: journalctl --verify", err, log.Entries))
 	}
 	if n := j.Others(); n > 0 {
-		note(fmt.Sprintf("journals of %d other machines lie beside that of this one and are not read", n))
+		p.gap(journalLog, fmt.Sprintf("journals of %d other machines lie beside that of this one and are not read", n))
 	}
-	if !log.Stopped && ctx.Err() == nil {
-		s.beginning(ctx, j, selection, &log, note)
-		c.Incomplete = c.Incomplete || log.Oldest == "" && log.Entries == 0
+	at := len(p.c.Logs)
+	p.c.Logs = append(p.c.Logs, log)
+	if !log.Stopped {
+		p.c.Logs[at].Oldest = p.beginning(ctx, j, system, log.Entries, later)
 	}
-	c.Logs = append(c.Logs, log)
 	return nil
 }
 
-// beginning says where the journal begins, if that is within the time asked for.
-func (s *Source) beginning(ctx context.Context, j journald.Journal, selection logs.Selection, log *logs.Log, note func(string)) {
+// beginning returns where the journal begins, and says what was before, if that is within the time
+// asked for.
+func (p *pass) beginning(ctx context.Context, j journald.Journal, system []family, entries int, later time.Time) string {
 	oldest := j.Oldest(ctx)
 	if oldest.IsZero() {
-		if log.Entries == 0 {
-			note("it has no entry at all: it is damaged, or has only just begun; check it with: journalctl --verify")
+		if entries == 0 {
+			p.c.Incomplete = true
+			p.gap(journalLog, "it has no entry at all: it is damaged, or has only just begun; check it with: journalctl --verify")
+			p.before(ctx, system, later)
 		}
-		return
+		return ""
 	}
-	log.Oldest = oldest.UTC().Format(time.RFC3339)
-	if !oldest.After(selection.Since) {
-		return
+	begins := oldest.UTC().Format(time.RFC3339)
+	if !oldest.After(p.selection.Since) {
+		return begins
 	}
+	told := p.before(ctx, system, earlier(oldest.Add(-journald.Edge), later))
 	why := "what was before was rotated away, or never written"
 	if j.Volatile() {
 		why = "it is kept in memory alone, and lost at each boot; it is kept once there is the folder /var/log/journal"
 	}
-	note("it begins at " + log.Oldest + ": " + why)
+	if told {
+		why += "; files of syslog tell what came before"
+	}
+	p.gap(journalLog, "it begins at "+begins+": "+why)
+	return begins
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // explainNothing says what a service without lines may be called instead.

@@ -5,6 +5,7 @@ package logs
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -220,8 +221,11 @@ func TestTheJournalComesBeforeSyslog(t *testing.T) {
 	s := withJournal(t, sysexec.Result{Stdout: []byte(journalLine)}, sysexec.Result{Stdout: []byte(strings.Replace(journalLine, "22000", "17000", 1))})
 	lines, gaps, c := read(t, s, all)
 	same(t, "lines", []string{"11:00:00 6 a.service| 0|hello"}, lines)
-	same(t, "gaps", []string{"journal: it begins at 2026-03-04T09:36:40Z: what was before was rotated away, or never written"}, gaps)
-	if len(c.Logs) != 1 || c.Logs[0].Oldest != "2026-03-04T09:36:40Z" {
+	same(t, "gaps", []string{
+		"/var/log/syslog: it begins at 2026-03-04T11:00:00Z: what was before was rotated away, or never written",
+		"journal: it begins at 2026-03-04T09:36:40Z: what was before was rotated away, or never written",
+	}, gaps)
+	if len(c.Logs) != 2 || c.Logs[1].Entries != 0 || c.Logs[0].Oldest != "2026-03-04T09:36:40Z" {
 		t.Errorf("%+v", c.Logs)
 	}
 }
@@ -235,8 +239,9 @@ func TestADamagedJournalIsAGap(t *testing.T) {
 }
 
 func TestAnEmptyJournalMayBeDamaged(t *testing.T) {
-	_, gaps, c := read(t, withJournal(t, sysexec.Result{}, sysexec.Result{}), all)
-	if len(gaps) != 1 || !strings.Contains(gaps[0], "no entry at all") || !c.Incomplete {
+	lines, gaps, c := read(t, withJournal(t, sysexec.Result{}, sysexec.Result{}), all)
+	same(t, "lines, which syslog has all the same", []string{"11:00:00 -1 |app 0|twice"}, lines)
+	if len(gaps) != 2 || !strings.Contains(gaps[0], "no entry at all") || !c.Incomplete {
 		t.Errorf("%q, %+v", gaps, c)
 	}
 }
@@ -257,4 +262,38 @@ func TestReadingStopsWhereNoMoreIsWanted(t *testing.T) {
 	if _, err := s.Unit("../x"); fault.From(err).Code != fault.InvalidService || errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
+}
+
+// journalHeader is that of a file of the journal with a first and a last entry.
+func journalHeader(first, last time.Time) string {
+	b := make([]byte, 256)
+	copy(b, "LPKSHHRH")
+	binary.LittleEndian.PutUint64(b[184:], uint64(first.UnixMicro()))
+	binary.LittleEndian.PutUint64(b[192:], uint64(last.UnixMicro()))
+	return string(b)
+}
+
+// rsyslog keeps what a journal in memory has lost, and the lines of now a second time.
+func TestSyslogTellsWhatTheJournalLacksAndNothingTwice(t *testing.T) {
+	begins := time.Unix(1772622000, 0) // 11:00
+	plant := func(ends time.Time) *Source {
+		s := withoutJournal(t, map[string]string{
+			"etc/machine-id": ownID, "run/log/journal/" + ownID + "/system.journal": journalHeader(begins, ends),
+			"var/log/syslog":      "Mar  4 10:59:57 web1 app: before\nMar  4 10:59:59 web1 app: hello\nMar  4 11:00:02 web1 app: hello\nMar  4 11:30:00 web1 app: after\n",
+			"var/log/syslog.1@10": "Mar  4 09:00:00 web1 app: rotated\n",
+		})
+		s.Runner = &replay.Sequence{Results: []sysexec.Result{{Stdout: []byte(journalLine)}, {Stdout: []byte(journalLine)}}}
+		return s
+	}
+	begun := "journal: it begins at 2026-03-04T11:00:00Z: it is kept in memory alone, and lost at each boot; it is kept once there is the folder /var/log/journal; files of syslog tell what came before"
+	older := "/var/log/syslog: it begins at 2026-03-04T09:00:00Z: what was before was rotated away, or never written"
+	lines, gaps, c := read(t, plant(noon.Add(-time.Second)), all)
+	same(t, "lines", []string{"11:00:00 6 a.service| 0|hello", "10:59:57 -1 |app 0|before", "09:00:00 -1 |app 0|rotated"}, lines)
+	same(t, "gaps", []string{older, begun}, gaps)
+	if len(c.Logs) != 2 || c.Logs[0].Oldest != "2026-03-04T11:00:00Z" || c.Logs[1].Name != "/var/log/syslog" || c.Logs[1].Entries != 2 {
+		t.Errorf("%+v", c.Logs)
+	}
+	lines, gaps, _ = read(t, plant(begins), all)
+	same(t, "lines where journald only forwards", []string{"11:30:00 -1 |app 0|after", "11:00:00 6 a.service| 0|hello", "10:59:57 -1 |app 0|before", "09:00:00 -1 |app 0|rotated"}, lines)
+	same(t, "gaps", []string{"journal: it ends at 2026-03-04T11:00:00Z: what came later is told from files of syslog", older, begun}, gaps)
 }
