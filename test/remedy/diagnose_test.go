@@ -141,6 +141,7 @@ func TestAnAssistantFindsTheCause(t *testing.T) {
 		})
 	}
 	t.Run("but not what they could not list themselves", func(t *testing.T) { s.T = t; withheld(t, s) })
+	t.Run("from the journal and from rsyslog", func(t *testing.T) { besideJournald(t, s) })
 }
 
 // withheld looks at a process of root with a file open in a directory of root's.

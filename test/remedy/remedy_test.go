@@ -54,6 +54,9 @@ func onMachine(t *testing.T) bool {
 		}
 		files[path] = "/shipped/" + filepath.Base(filepath.Dir(name)) + "-" + filepath.Base(name)
 	}
+	if _, err := os.Stat(syslogPackages); err == nil {
+		files[syslogPackages] = "/shipped/rsyslog"
+	}
 	all := maps.Clone(units)
 	maps.Copy(all, sick)
 	maps.Copy(all, filling)
