@@ -34,7 +34,7 @@ else
   [ -e "$offered" ] || [ -e /var/lib/sentinel/recorder ] || units="$units sentinel-record.timer"
 fi
 rm -f "$noted" || true
-mkdir -p /var/lib/sentinel && echo sentinel-record.timer > "$offered" || true
+if mkdir -p /var/lib/sentinel; then echo sentinel-record.timer > "$offered" || true; fi
 command -v systemctl >/dev/null || exit 0
 [ ! -d /run/systemd/system ] || systemctl daemon-reload || true
 for unit in $units; do
