@@ -62,8 +62,8 @@ build:
 ## test: every test, whatever failed before; what the machine lacks is skipped with the reason, or fails with SENTINEL_REQUIRE_ALL=1
 test:
 	failed=0; \
-	$(GOTEST) -p 3 $$($(GO) list ./... | grep -v /test/) || failed=1; \
-	$(GOTEST) -p 3 -timeout 20m ./test/... || failed=1; \
+	$(GOTEST) $$($(GO) list ./... | grep -v /test/) || failed=1; \
+	$(GOTEST) -p 2 -timeout 20m ./test/... || failed=1; \
 	(cd test/interop && $(GOTEST) ./...) || failed=1; \
 	(cd test/interop/old && $(GOTEST) ./...) || failed=1; \
 	(cd test/otlp && $(GOTEST) ./...) || failed=1; \
