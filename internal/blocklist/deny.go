@@ -10,7 +10,6 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
-	"sentinel/internal/sessions"
 )
 
 // A denyReason is why an address must not be blocked.
@@ -18,7 +17,7 @@ type denyReason struct {
 	why    string // ends the sentence "203.0.113.1 is ..."
 	always bool   // --force does not lift it: the block could only do harm
 	others bool   // only sessions of others would end
-	ends   *sessions.Named
+	ends   *fault.Protected
 }
 
 // denyReason returns the strongest reason against blocking a, or nil.
@@ -99,7 +98,7 @@ func (d *denyReason) refusal(a netip.Addr) *fault.Error {
 	if d.ends == nil {
 		return refused
 	}
-	return refused.WithDetails(d.ends)
+	return refused.Protecting(*d.ends)
 }
 
 // endsSession refuses to end a session of somebody else that nobody has asked to end.

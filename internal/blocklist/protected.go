@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"sentinel/internal/sessions"
+	"sentinel/internal/fault"
 )
 
 // Why addresses are protected on every system; each ends the sentence
@@ -40,7 +40,7 @@ type ProtectedAddr struct {
 	// whoever asks for their end.
 	OthersSession bool
 	// Sessions are those that depend on it, as data; nil for none.
-	Sessions *sessions.Named
+	Sessions *fault.Protected
 }
 
 // Protect protects one address. A zone has no meaning here: a block holds on

@@ -47,9 +47,9 @@ func TestSessionsOfOthersEndOnlyOnRequest(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 		if c.refused != "" {
-			d, ok := fault.From(err).Details.(*sessions.Named)
+			d, ok := fault.From(err).Protects, fault.From(err).Protects != nil
 			if !ok || len(d.Sessions) != 1 || !slices.Contains(d.Sessions[0].From, c.address) {
-				t.Errorf("%+v: details %+v", c, fault.From(err).Details)
+				t.Errorf("%+v: protects %+v", c, fault.From(err).Protects)
 			}
 		}
 		if mentions := err != nil && strings.Contains(fault.From(err).Fix, "--end-session"); mentions != (c.refused != "" && !c.request.EndSession) {

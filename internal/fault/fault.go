@@ -31,9 +31,9 @@ type Error struct {
 	// not be terminated. It is a struct; its members are added to the error
 	// document, under the same names as in the document of success.
 	With any
-	// Details are what the message names, as data: the sessions that a change would end. The document
-	// has them under that name.
-	Details any
+	// Protects are the sessions for whose sake something is refused; nil for none. The document has
+	// them under that name.
+	Protects *Protected
 }
 
 // New returns an Error with the default fix of its code.
@@ -68,11 +68,28 @@ func (e *Error) WithObject(object any) *Error {
 	return &changed
 }
 
-// WithDetails returns a copy of e that has what its message names as data.
-func (e *Error) WithDetails(details any) *Error {
+// Protecting returns a copy of e that has the sessions for whose sake it refuses something.
+func (e *Error) Protecting(p Protected) *Error {
 	changed := *e
-	changed.Details = details
+	changed.Protects = &p
 	return &changed
+}
+
+// Protected are sessions that a change would end or shut out.
+type Protected struct {
+	Sessions []Session `json:"sessions"`          // the caller's own first
+	Total    int       `json:"sessions_total"`    // of which at most ten are told
+	Through  string    `json:"through,omitempty"` // as in "through haproxy (PID 12)"; empty for directly
+}
+
+// A Session is that of a person on this machine.
+type Session struct {
+	User     string   `json:"user,omitempty"`                       // a login name
+	From     []string `json:"from"`                                 // addresses of other hosts; empty for a local one and where they are not known
+	Since    string   `json:"since,omitempty"`                      // RFC 3339
+	Terminal string   `json:"terminal,omitempty"`                   // as "pts/0"
+	Local    bool     `json:"local"`                                // it is at this machine itself, not over the network
+	Whose    string   `json:"whose" enum:"own,possibly_own,others"` // seen from the caller
 }
 
 // Error returns the message.
@@ -100,10 +117,10 @@ func From(err error) *Error {
 // A Document reports a failed operation.
 type Document struct {
 	answer.Header
-	Error     string `json:"error"`             // what went wrong, a sentence
-	ErrorCode Code   `json:"error_code"`        // stable; docs/errors.md lists them all
-	Fix       string `json:"fix"`               // what to do next, with a command where there is one
-	Details   any    `json:"details,omitempty"` // what the sentence names, as data, such as the sessions that would end
+	Error     string     `json:"error"`                             // what went wrong, a sentence
+	ErrorCode Code       `json:"error_code"`                        // stable; docs/errors.md lists them all
+	Fix       string     `json:"fix"`                               // what to do next, with a command where there is one
+	Protects  *Protected `json:"protects,omitempty" schema:"brief"` // the sessions for whose sake it was refused
 
 	object any
 }
@@ -143,7 +160,7 @@ func NewDocument(action string, err error) Document {
 		Error:     sanitize.Text(e.Message, 500),
 		ErrorCode: e.Code,
 		Fix:       sanitize.Text(fix, 500),
-		Details:   e.Details,
+		Protects:  e.Protects,
 		object:    e.With,
 	}
 }

@@ -19,11 +19,11 @@ func TestCausesThatWereJoinedStayApartInTheSentence(t *testing.T) {
 }
 
 func TestDocumentHasWhatTheSentenceNamesAsData(t *testing.T) {
-	err := New(ProtectedAddress, "203.0.113.7 carries a session.").WithDetails(map[string]int{"sessions": 1}).WithObject(struct {
+	err := New(ProtectedAddress, "203.0.113.7 carries a session.").Protecting(Protected{Sessions: []Session{}, Total: 1}).WithObject(struct {
 		IP string `json:"ip"`
 	}{"203.0.113.7"})
 	raw, failed := json.Marshal(NewDocument("block_ip", err))
-	if failed != nil || !strings.Contains(string(raw), `"details":{"sessions":1},"ip":"203.0.113.7"}`) {
+	if failed != nil || !strings.Contains(string(raw), `"protects":{"sessions":[],"sessions_total":1},"ip":"203.0.113.7"}`) {
 		t.Errorf("%s, %v", raw, failed)
 	}
 }

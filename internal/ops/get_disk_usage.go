@@ -10,7 +10,7 @@ var getDiskUsage = Operation{
 	Flag:   "disk-usage",
 	Alias:  "usage",
 	Title:  "Disk usage",
-	Description: "Find what fills a disk: largest directories and files below a path, where the inodes are, deleted files that are still open and by which process, " +
+	Description: "Find what fills a disk: largest directories and files below a path, where the inodes are, deleted files still open and by which process, " +
 		"journal and package caches and what frees them, what grew since the last run. Sizes are allocated bytes. " +
 		"Stays on one file system and follows no link; for another mount point call it again. complete false means at least. " +
 		"Takes up to 30 s. Changes nothing." + dataOnly,

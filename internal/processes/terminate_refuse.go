@@ -105,12 +105,12 @@ func (p *Termination) refuseSession(ctx context.Context) error {
 	case !known:
 		return nil
 	case claim.Listens:
-		return p.protectedAs("people log in through it, as in " + claim.String()).WithDetails(claim.Data()).WithFix(p.instead())
+		return p.protectedAs("people log in through it, as in " + claim.String()).Protecting(claim.Data()).WithFix(p.instead())
 	case whose != sessions.Others:
-		return p.protectedAs("it carries " + claim.String()).WithDetails(claim.Data()).
+		return p.protectedAs("it carries " + claim.String()).Protecting(claim.Data()).
 			WithFix("End it from another session, or add --force on the command line.")
 	case !p.target.EndSession:
-		return p.protectedAs("it carries " + claim.String()).WithDetails(claim.Data()).
+		return p.protectedAs("it carries " + claim.String()).Protecting(claim.Data()).
 			WithFix(fmt.Sprintf("Leave it running; or, if that session is to end: sudo sentinel --kill %d --end-session", p.target.PID)).
 			WithToolFix("Ask the person whether that session is to end. If so, call terminate_process again with end_session true, which the administrator may have to allow (policy.end_sessions).")
 	}

@@ -38,8 +38,8 @@ func TestProcessesThatCarrySessions(t *testing.T) {
 		case c.refused != "" && (err == nil || fault.From(err).Code != fault.ProtectedProcess || !strings.Contains(err.Error(), c.refused)):
 			t.Errorf("%s: %v", name, err)
 		case c.refused != "":
-			if d, ok := fault.From(err).Details.(sessions.Named); !ok || len(d.Sessions) != 1 || d.Sessions[0].User != "mallory" {
-				t.Errorf("%s: details %+v", name, fault.From(err).Details)
+			if d := fault.From(err).Protects; d == nil || len(d.Sessions) != 1 || d.Sessions[0].User != "mallory" {
+				t.Errorf("%s: protects %+v", name, fault.From(err).Protects)
 			}
 		}
 		if _, err := PlanTermination(t.Context(), v, Target{PID: pid, Force: true}, nil); err != nil {

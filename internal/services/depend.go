@@ -69,8 +69,8 @@ func unknownDependence(ctx context.Context, what string, err error) error {
 
 // A loss is what would be lost if the processes of a unit ended and others took their place.
 type loss struct {
-	why      string // empty for nothing
-	sessions any    // those that would end, as data; nil for none
+	why      string           // empty for nothing
+	sessions *fault.Protected // those that would end; nil for none
 }
 
 // refusal is that of a restart of the service, whose sentence goes on with the loss.
@@ -79,12 +79,13 @@ func (l loss) refusal(service, lead string) error {
 	if l.sessions == nil {
 		return refused
 	}
-	return fault.From(refused).WithDetails(l.sessions)
+	return fault.From(refused).Protecting(*l.sessions)
 }
 
 func (p *planner) loses(ctx context.Context, u Unit) (loss, error) {
 	if claim, ok := p.carries(u); ok {
-		return loss{"it carries " + claim.String(), claim.Data()}, nil
+		ends := claim.Data()
+		return loss{"it carries " + claim.String(), &ends}, nil
 	}
 	for group, points := range p.on.mounted {
 		if within(group, u.Group) {

@@ -73,9 +73,9 @@ func TestWhatOthersDependOnIsNotRestarted(t *testing.T) {
 			t.Errorf("%s: it may be restarted", name)
 			continue
 		}
-		d, told := fault.From(err).Details.(sessions.Named)
+		d, told := fault.From(err).Protects, fault.From(err).Protects != nil
 		if told != strings.Contains(c.why, "session") || told && d.Sessions[0].User != "ann" {
-			t.Errorf("%s: details %+v", name, fault.From(err).Details)
+			t.Errorf("%s: protects %+v", name, fault.From(err).Protects)
 		}
 		if refused := fault.From(err); refused.Code != fault.ProtectedService || !strings.Contains(refused.Message, c.why) || !strings.Contains(refused.Fix, "--force") {
 			t.Errorf("%s: %v, want %s", name, err, c.why)

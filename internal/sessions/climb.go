@@ -30,11 +30,13 @@ func (f *finder) seeds() []seed {
 }
 
 // caller begins with this run itself, where nothing else leads to its session: a server of root that is
-// not OpenSSH has started it without a terminal.
+// not OpenSSH has started it without a terminal. Such a server has a process for each connection; one
+// that takes connections itself has many, and those are not what its children came in by.
 func (f *finder) caller() []seed {
-	for i, pid := range f.line {
-		if f.describe(pid).System && slices.ContainsFunc(f.held(pid, f.accepted), f.connected) {
-			return []seed{{pid: f.line[i]}}
+	for _, pid := range f.line {
+		own := func(id SocketID) bool { return f.connected(id) && !f.servesAt(pid, portOf(f.sockets[id])) }
+		if f.describe(pid).System && slices.ContainsFunc(f.held(pid, f.accepted), own) {
+			return []seed{{pid: pid}}
 		}
 	}
 	return nil

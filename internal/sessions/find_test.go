@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/fault"
 )
 
 // A machine is made up in tests: processes with what they have open.
@@ -455,14 +457,14 @@ func TestSessionsAreToldAsData(t *testing.T) {
 	}
 	c.Sessions[11] = &Session{User: "an\x1bn", From: from, Since: since, Terminal: "pts/0", Whose: Own}
 	d := c.Data()
-	own := NamedSession{
+	own := fault.Session{
 		User: "an\ufffdn", From: []string{"203.0.113.0", "203.0.113.1", "203.0.113.2", "203.0.113.3", "203.0.113.4"},
 		Since: "2026-05-04T03:02:01Z", Terminal: "pts/0", Whose: "own",
 	}
 	if diff := cmp.Diff(own, d.Sessions[0]); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(NamedSession{User: "u0", From: []string{}, Local: true, Whose: "others"}, d.Sessions[1]); diff != "" || len(d.Sessions) != maxData || d.Total != 12 || d.Through != c.How {
+	if diff := cmp.Diff(fault.Session{User: "u0", From: []string{}, Local: true, Whose: "others"}, d.Sessions[1]); diff != "" || len(d.Sessions) != maxData || d.Total != 12 || d.Through != c.How {
 		t.Errorf("%+v %s", d, diff)
 	}
 }

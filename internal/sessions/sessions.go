@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"sentinel/internal/fault"
 	"sentinel/internal/humanize"
 	"sentinel/internal/sanitize"
 )
@@ -127,23 +128,6 @@ func (c Claim) sorted() []*Session {
 	return list
 }
 
-// Named are the sessions of a claim as data, for the document of a refusal.
-type Named struct {
-	Sessions []NamedSession `json:"sessions"`
-	Total    int            `json:"sessions_total"`
-	Through  string         `json:"through,omitempty"` // as in "through haproxy (PID 12)"; empty for directly
-}
-
-// A NamedSession is a [Session] as data.
-type NamedSession struct {
-	User     string   `json:"user,omitempty"`
-	From     []string `json:"from"` // addresses of other hosts; empty for a local one and where they are not known
-	Since    string   `json:"since,omitempty"`
-	Terminal string   `json:"terminal,omitempty"`
-	Local    bool     `json:"local"`
-	Whose    string   `json:"whose"` // own, possibly_own or others
-}
-
 // Bounds of what is told as data.
 const (
 	maxData     = 10
@@ -151,16 +135,16 @@ const (
 )
 
 // Data returns the sessions as data, the caller's own first.
-func (c Claim) Data() Named {
-	n := Named{Sessions: []NamedSession{}, Total: len(c.Sessions), Through: c.How}
+func (c Claim) Data() fault.Protected {
+	n := fault.Protected{Sessions: []fault.Session{}, Total: len(c.Sessions), Through: c.How}
 	for _, s := range c.sorted()[:min(len(c.Sessions), maxData)] {
 		n.Sessions = append(n.Sessions, s.data())
 	}
 	return n
 }
 
-func (s *Session) data() NamedSession {
-	d := NamedSession{
+func (s *Session) data() fault.Session {
+	d := fault.Session{
 		User: sanitize.Text(s.User, 32), From: []string{}, Terminal: sanitize.Text(s.Terminal, 32), Local: s.Local,
 		Whose: []string{Others: "others", PossiblyOwn: "possibly_own", Own: "own"}[s.Whose],
 	}

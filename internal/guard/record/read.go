@@ -44,7 +44,7 @@ func Newest(ctx context.Context, dir string, most int, want func(Event) bool) ([
 }
 
 type named struct {
-	name     string
+	name    string
 	changed time.Time
 }
 
