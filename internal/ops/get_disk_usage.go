@@ -11,7 +11,7 @@ var getDiskUsage = Operation{
 	Alias:  "usage",
 	Title:  "Disk usage",
 	Description: "Find what fills a disk: largest directories and files below a path, where the inodes are, deleted files still open and by which process, " +
-		"journal and package caches and what frees them, what grew since the last run. Sizes are allocated bytes. " +
+		"journal and package caches and what frees them, what grew since last time. Sizes are allocated bytes. " +
 		"Stays on one file system and follows no link; for another mount point call it again. complete false means at least. " +
 		"Takes up to 30 s. Changes nothing." + dataOnly,
 	Usage:      "what fills the file system of a directory",

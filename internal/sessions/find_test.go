@@ -485,6 +485,20 @@ func TestTheCallersSessionIsFoundWithoutATerminal(t *testing.T) {
 	}
 }
 
+// One that takes connections itself has many, none of which its children came in by.
+func TestWhoIsConnectedToAServerAboveTheCallerIsNotTheCaller(t *testing.T) {
+	m := sshd()
+	m.tcp(31, "0.0.0.0:8080", "")
+	m.tcp(32, "192.0.2.1:8080", "203.0.113.9:4000")
+	m.process(30, 1, "x", "root", "", 31, 32)
+	m.process(33, 30, "sh", "bob", "")
+	m.process(34, 33, "sentinel", "root", "")
+	m.Self = 34
+	if _, got := summary(t, m); strings.Contains(got, "203.0.113.9") {
+		t.Error(got)
+	}
+}
+
 // Anybody can call a program sshd, and see to it that looking at what it has open takes long.
 func TestProgramThatOnlyCallsItselfSSHDIsNotOpened(t *testing.T) {
 	m := sshd()
