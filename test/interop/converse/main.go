@@ -58,7 +58,7 @@ func planOf(name, root string) plan {
 				{"get-structured-content", arguments{"location": "Chicago"}}, {"get-resource-links", arguments{"count": 3}}, {"get-roots-list", none},
 				{"trigger-sampling-request", arguments{"prompt": "x"}}, {"trigger-elicitation-request", none},
 			},
-			slow:      &call{"trigger-long-running-operation", arguments{"duration": 0.3, "steps": 3}},
+			slow:      &call{"trigger-long-running-operation", arguments{"duration": 0.9, "steps": 3}},
 			prompts:   []mcp.GetPromptParams{{Name: "simple-prompt"}, {Name: "args-prompt", Arguments: map[string]string{"city": "Ulm"}}, {Name: "args-prompt"}},
 			resources: []string{"demo://resource/dynamic/text/1", "demo://nothing"},
 			tookRoots: "Roots updated",
