@@ -133,6 +133,9 @@ func suAndLogin(t *testing.T, s *assistant.Session) {
 func lostByTheJournal(t *testing.T, s *assistant.Session) {
 	do(t, "mv", "/var/log/syslog", "/var/log/syslog.1")
 	do(t, "systemctl", "kill", "--signal=HUP", "rsyslog.service")
+	testenv.WaitFor(t, "rsyslog to close the old file", func() bool {
+		return !strings.Contains(do(t, "ls", "-l", "/proc/"+mainPID(t, "rsyslog")+"/fd"), "/var/log/syslog.1")
+	})
 	do(t, "journalctl", "--quiet", "--rotate", "--vacuum-time=1s")
 	do(t, "logger", "-t", "shop", "payment desk closed")
 	holds(t, "/var/log/syslog", "payment desk closed")
