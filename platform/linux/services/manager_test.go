@@ -229,7 +229,7 @@ func TestContractOfABootedSystem(t *testing.T) {
 	if !testenv.Booted(t, inContainer) {
 		return
 	}
-	t.Cleanup(func() { testenv.Systemctl(t, true, "kill --signal=KILL ignores hangs") })
+	t.Cleanup(func() { kill(t, "ignores hangs") })
 	for _, s := range servicestest.Situations() {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
@@ -346,7 +346,7 @@ func TestRestartThatDoesNotSettle(t *testing.T) {
 		return
 	}
 	testenv.Systemctl(t, true, "start hangs")
-	t.Cleanup(func() { testenv.Systemctl(t, true, "kill --signal=KILL hangs") })
+	t.Cleanup(func() { kill(t, "hangs") })
 	testenv.HangGuard(t)
 	got, err := restart(t.Context(), t, services.Options{Name: "hangs", Limit: 2 * time.Second})
 	if code(err) != fault.Timeout || !got.Pending || got.State.Active != "deactivating" || len(got.Log) == 0 {
@@ -366,6 +366,14 @@ func TestRestartThatDoesNotSettle(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	testenv.WaitFor(t, "another process", func() bool { now := mainPID(t, "hangs"); return now != before && now != "0" }) // the job went on
+}
+
+// kill ends services that ignore SIGTERM, for which the machine would wait 90 seconds at its end. A restart that still
+// waits would start them again.
+func kill(t *testing.T, names string) {
+	t.Helper()
+	testenv.Systemctl(t, true, "stop --no-block "+names)
+	testenv.Systemctl(t, true, "kill --signal=KILL "+names)
 }
 
 func mainPID(t *testing.T, name string) string {
