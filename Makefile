@@ -17,7 +17,7 @@ OUT      ?= testdata/macs/recorded
 
 export CGO_ENABLED ?= 0
 
-.PHONY: all toolchain run build test test-mac record-darwin race soak lint bench cross generate golden fuzz clients install uninstall package dist archive mcpb clean help
+.PHONY: all toolchain run build test test-packages test-machines test-modules test-mac record-darwin race soak lint bench cross generate golden fuzz clients install uninstall package dist archive mcpb clean help
 
 all: build
 
@@ -61,13 +61,20 @@ build:
 
 ## test: every test, whatever failed before; what the machine lacks is skipped with the reason, or fails with SENTINEL_REQUIRE_ALL=1
 test:
-	failed=0; \
-	$(GOTEST) $$($(GO) list ./... | grep -v /test/) || failed=1; \
-	$(GOTEST) -p 2 -timeout 20m ./test/... || failed=1; \
-	(cd test/interop && $(GOTEST) ./...) || failed=1; \
-	(cd test/interop/old && $(GOTEST) ./...) || failed=1; \
-	(cd test/otlp && $(GOTEST) ./...) || failed=1; \
+	@failed=0; \
+	$(MAKE) --no-print-directory test-packages || failed=1; \
+	$(MAKE) --no-print-directory -k -j 2 test-machines test-modules || failed=1; \
 	exit $$failed
+
+# What waits longest goes first. Tests run make themselves, with no flags of this one.
+test-packages:
+	MAKEFLAGS= $(GOTEST) $$($(GO) list ./platform/linux/firewall ./... | grep -v /test/)
+
+test-machines:
+	MAKEFLAGS= $(GOTEST) -p 2 -timeout 20m ./test/remedy ./test/docs ./test/...
+
+test-modules:
+	failed=0; for module in interop interop/old otlp; do (cd test/$$module && $(GOTEST) ./...) || failed=1; done; exit $$failed
 
 ## test-mac: the tests that make sense on a Mac, for real; SENTINEL_MAC_WRITES=yes as root lets them change it
 test-mac:
