@@ -24,9 +24,14 @@ import (
 // ErrFormat reports a file that does not have its documented form.
 var ErrFormat = errors.New("cgroup: unexpected format")
 
-// unlimited is the threshold from which a v1 limit means none: v1 reports the largest page-aligned
-// signed number.
-const unlimited = 1 << 62
+const (
+	// unlimited is the threshold from which a v1 limit means none: v1 reports the largest page-aligned
+	// signed number.
+	unlimited = 1 << 62
+	// unlimited32 is what a kernel of 32 bits reports: it counts as many pages as its long holds, of 4 KiB
+	// (PAGE_COUNTER_MAX in include/linux/page_counter.h).
+	unlimited32 = (1<<31 - 1) << 12
+)
 
 // Limits reads the limits below root. A machine without limits yields the zero Limits and no error.
 func Limits(root string) (health.Limits, error) {
@@ -110,20 +115,15 @@ func firstOf(dir string, choices ...choice) (err error) {
 // legacy reads control groups v1 (Documentation/admin-guide/cgroup-v1/memory.rst).
 func legacy(dir string) (health.Limits, error) {
 	l := health.Limits{Version: 1}
-	var quota, period int64
+	memory := filepath.Join(dir, "memory")
 	err := errors.Join(
-		read(dir, "memory/memory.limit_in_bytes", func(b []byte) error { return parseMax(b, &l.MemoryMax) }),
-		read(dir, "cpu/cpu.cfs_quota_us", func(b []byte) error { return parseSigned(b, &quota) }),
-		read(dir, "cpu/cpu.cfs_period_us", func(b []byte) error { return parseSigned(b, &period) }),
+		read(memory, "memory.limit_in_bytes", func(b []byte) error { return parseMax(b, &l.MemoryMax) }),
+		legacyCores(filepath.Join(dir, "cpu"), &l.CPUs),
 	)
-	if quota > 0 && period > 0 {
-		l.CPUs = float64(quota) / float64(period)
-	}
 	if err != nil || l.MemoryMax == 0 {
 		return l, err
 	}
-	memory := filepath.Join(dir, "memory")
-	l.MemoryUsed, err = memoryUsed(filepath.Join(memory, "memory.usage_in_bytes"), filepath.Join(memory, "memory.stat"), "total_inactive_file")
+	l.MemoryUsed, err = legacyMemoryUsed(memory)
 	return l, err
 }
 
@@ -191,7 +191,7 @@ func parseMax(b []byte, to *uint64) error {
 	if err != nil {
 		return ErrFormat
 	}
-	if n < unlimited {
+	if n < unlimited && n != unlimited32 {
 		*to = n
 	}
 	return nil

@@ -55,7 +55,11 @@ func quotaReader(root string) (string, func(dir string) (Quota, bool)) {
 	if _, err := os.Stat(filepath.Join(dir, "cgroup.controllers")); err == nil {
 		return dir, quotaOf
 	}
-	return filepath.Join(dir, "cpu"), legacyQuotaOf
+	top := filepath.Join(dir, "cpu")
+	if to, err := filepath.EvalSymlinks(top); err == nil { // systemd mounts it as cpu,cpuacct; a walk follows no link
+		top = to
+	}
+	return top, legacyQuotaOf
 }
 
 func quotaOf(dir string) (Quota, bool) {
@@ -74,15 +78,14 @@ func quotaOf(dir string) (Quota, bool) {
 
 // legacyQuotaOf reads control groups v1, whose times are in nanoseconds.
 func legacyQuotaOf(dir string) (Quota, bool) {
-	var quota, period int64
-	var throttled uint64
-	err := errors.Join(
-		read(dir, "cpu.cfs_quota_us", func(b []byte) error { return parseSigned(b, &quota) }),
-		read(dir, "cpu.cfs_period_us", func(b []byte) error { return parseSigned(b, &period) }),
-		read(dir, "cpu.stat", func(b []byte) (err error) { throttled, err = parseStat(b, "throttled_time"); return }),
-	)
-	if err != nil || quota <= 0 || period <= 0 || throttled == 0 {
+	var q Quota
+	err := errors.Join(legacyCores(dir, &q.Cores), read(dir, "cpu.stat", func(b []byte) error {
+		throttled, err := parseStat(b, "throttled_time")
+		q.Throttled = time.Duration(throttled)
+		return err
+	}))
+	if err != nil || q.Cores == 0 || q.Throttled <= 0 {
 		return Quota{}, false
 	}
-	return Quota{Cores: float64(quota) / float64(period), Throttled: time.Duration(throttled)}, true
+	return q, true
 }

@@ -58,6 +58,11 @@ func TestQuotasOfControlGroupsV1(t *testing.T) {
 		"cpu/docker/y/cpu.cfs_period_us": "100000\n",
 		"cpu/docker/y/cpu.stat":          "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n",
 	})
+	// As systemd has it: two controllers in one hierarchy, each with a name of its own.
+	top := filepath.Join(root, "sys", "fs", "cgroup")
+	if err := errors.Join(os.Rename(filepath.Join(top, "cpu"), filepath.Join(top, "cpu,cpuacct")), os.Symlink("cpu,cpuacct", filepath.Join(top, "cpu"))); err != nil {
+		t.Fatal(err)
+	}
 	got, err := Quotas(root)
 	if diff := cmp.Diff([]Quota{{Group: "/docker/x", Cores: 1.5, Throttled: 2500 * time.Millisecond}}, got); diff != "" || err != nil {
 		t.Errorf("%s %v", diff, err)

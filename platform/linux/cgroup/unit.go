@@ -18,9 +18,6 @@ const (
 	maxGroups    = 256
 )
 
-// ErrLegacy reports control groups v1, where each resource has a hierarchy of its own.
-var ErrLegacy = errors.New("control groups v1 are not read")
-
 // A Usage is what the processes of one group below the root use; nil is unknown, and a limit of zero
 // is none. Limits of groups above it are not counted.
 type Usage struct {
@@ -34,44 +31,43 @@ type Usage struct {
 	TasksLimit  uint64
 }
 
-// Use reads the group named as in /proc/PID/cgroup, such as /system.slice/nginx.service, in the unified
-// hierarchy below root (Documentation/admin-guide/cgroup-v2.rst).
+// Use reads the group named as in /proc/PID/cgroup, such as /system.slice/nginx.service, below root.
 func Use(root, group string) (Usage, error) {
-	top, err := unifiedTop(root)
-	if err != nil {
-		return Usage{}, err
+	dir := filepath.Join(root, "sys", "fs", "cgroup")
+	group = filepath.Join("/", group)
+	if _, err := os.Stat(filepath.Join(dir, "cgroup.controllers")); err == nil {
+		return unifiedUse(filepath.Join(dir, group))
 	}
-	dir := filepath.Join(top, filepath.Join("/", group))
-	var u Usage
+	return legacyUse(dir, group)
+}
+
+// unifiedUse reads control groups v2 (Documentation/admin-guide/cgroup-v2.rst).
+func unifiedUse(dir string) (u Usage, err error) {
 	if u.PIDs, err = processesOf(dir); err != nil {
 		return Usage{}, err
 	}
 	if used, err := memoryUsed(filepath.Join(dir, "memory.current"), filepath.Join(dir, "memory.stat"), "inactive_file"); err == nil {
 		u.Memory = &used
 	}
-	var tasks uint64
 	err = errors.Join(
 		read(dir, "memory.max", func(b []byte) error { return parseMax(b, &u.MemoryLimit) }),
 		read(dir, "cpu.max", func(b []byte) error { return parseCPUMax(b, &u.CPULimit) }),
-		read(dir, "pids.max", func(b []byte) error { return parseMax(b, &u.TasksLimit) }),
-		read(dir, "pids.current", func(b []byte) error { u.Tasks = &tasks; return parseMax(b, &tasks) }),
 		read(dir, "cpu.stat", func(b []byte) error {
 			u.CPU, u.Throttled = duration(b, "usage_usec"), duration(b, "throttled_usec")
 			return nil
 		}),
+		u.tasks(dir),
 	)
 	return u, err
 }
 
-// unifiedTop finds the unified hierarchy, which systemd mounts apart beside v1 groups.
-func unifiedTop(root string) (string, error) {
-	dir := filepath.Join(root, "sys", "fs", "cgroup")
-	for _, top := range []string{dir, filepath.Join(dir, "unified")} {
-		if _, err := os.Stat(filepath.Join(top, "cgroup.controllers")); err == nil {
-			return top, nil
-		}
-	}
-	return "", ErrLegacy
+// tasks reads the controller pids, which is the same in both versions.
+func (u *Usage) tasks(dir string) error {
+	var tasks uint64
+	return errors.Join(
+		read(dir, "pids.max", func(b []byte) error { return parseMax(b, &u.TasksLimit) }),
+		read(dir, "pids.current", func(b []byte) error { u.Tasks = &tasks; return parseMax(b, &tasks) }),
+	)
 }
 
 // duration reads a time in microseconds; nil where there is none.

@@ -5,6 +5,7 @@
 package containers
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"strconv"
@@ -104,18 +105,21 @@ func (s Source) measure(f *containers.Facts) {
 
 const maxMembership = 16 << 10
 
-// groupOf finds the group in the unified hierarchy (cgroups(7), /proc/PID/cgroup); one that an init
-// inside of the container made below is left out.
+// groupOf finds the group of a container (cgroups(7), /proc/PID/cgroup): of control groups v1 that of its
+// memory, or else that in the unified hierarchy; one that an init inside of the container made below is
+// left out.
 func groupOf(membership []byte) string {
+	groups := map[string]string{}
 	for line := range strings.Lines(string(membership)) {
-		if path, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "0::"); ok {
-			for _, inner := range []string{"/init.scope", "/payload", "/container"} {
-				path = strings.TrimSuffix(path, inner)
-			}
-			return path
+		if parts := strings.SplitN(strings.TrimRight(line, "\n"), ":", 3); len(parts) == 3 {
+			groups[parts[1]] = strings.TrimSuffix(parts[2], "/")
 		}
 	}
-	return "/"
+	group := cmp.Or(groups["memory"], groups[""], "/")
+	for _, inner := range []string{"/init.scope", "/payload", "/container"} {
+		group = strings.TrimSuffix(group, inner)
+	}
+	return group
 }
 
 // combined takes what is used from the control group, and limits from there where the engine told

@@ -72,6 +72,34 @@ func TestContainersWithoutAnEngine(t *testing.T) {
 	}
 }
 
+// Where each resource has a hierarchy of its own, the limits and the use are in those.
+func TestContainersInControlGroupsV1(t *testing.T) {
+	const group = "/machine.slice/systemd-nspawn@build.service"
+	root := testenv.Plant(t, map[string]string{
+		"run/systemd/machines/build":                              "NAME=build\nSERVICE=systemd-nspawn\nLEADER=812\nCLASS=container\n",
+		"proc/812/cgroup":                                         "9:memory:" + group + "/payload\n2:cpu,cpuacct:/\n1:name=systemd:" + group + "/payload\n0::/\n",
+		"proc/640/cgroup":                                         "9:memory:/lxc/db\n1:name=openrc:/lxc\n",
+		"var/lib/lxc/db/config":                                   "",
+		"sys/fs/cgroup/systemd" + group + "/cgroup.procs":         "812\n",
+		"sys/fs/cgroup/memory" + group + "/memory.limit_in_bytes": "64000000\n",
+		"sys/fs/cgroup/memory" + group + "/memory.usage_in_bytes": "50000000\n",
+		"sys/fs/cgroup/memory" + group + "/memory.stat":           "inactive_file 7\ntotal_inactive_file 1000000\n",
+		"sys/fs/cgroup/memory/lxc/db/cgroup.procs":                "640\n",
+		"sys/fs/cgroup/memory/lxc/db/memory.limit_in_bytes":       "9223372036854771712\n",
+		"sys/fs/cgroup/memory/lxc/db/memory.usage_in_bytes":       "2000000\n",
+		"sys/fs/cgroup/memory/lxc/db/memory.stat":                 "total_inactive_file 0\n",
+	})
+	gaps := answer.Gaps{}
+	_, list, err := Source(root).Containers(t.Context(), &gaps)
+	want := []containers.Facts{
+		{Engine: "nspawn", Name: "build", State: containers.Running, PID: 812, Use: containers.Use{MemoryBytes: new(uint64(49000000)), MemoryLimitBytes: new(uint64(64000000))}},
+		{Engine: "lxc", Name: "db", State: containers.Running, PID: 640, Use: containers.Use{MemoryBytes: new(uint64(2000000))}},
+	}
+	if diff := cmp.Diff(want, list); diff != "" || err != nil || len(gaps) > 0 {
+		t.Errorf("%v, %v %s", err, gaps, diff)
+	}
+}
+
 func TestEnginesOfUsersAreTheirs(t *testing.T) {
 	root := machineRoot(t)
 	for _, name := range []string{"1000", "0", "x", "4711"} {

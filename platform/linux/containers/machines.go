@@ -96,8 +96,8 @@ func (s Source) lxc(gaps *answer.Gaps) []containers.Facts {
 // firstOf finds the process of a container of LXC that started first, by its control group.
 func (s Source) firstOf(name string) int {
 	for _, group := range []string{"lxc.payload." + name, filepath.Join("lxc.payload", name), filepath.Join("lxc", name)} {
-		for _, below := range []string{"", "init.scope"} {
-			raw, err := hostfile.Read(filepath.Join(string(s), "sys", "fs", "cgroup", group, below, "cgroup.procs"), maxMachine)
+		for _, at := range []string{group, filepath.Join(group, "init.scope"), filepath.Join("memory", group)} { // the last one of control groups v1
+			raw, err := hostfile.Read(filepath.Join(string(s), "sys", "fs", "cgroup", at, "cgroup.procs"), maxMachine)
 			first, _, _ := strings.Cut(string(raw), "\n")
 			if pid, bad := strconv.Atoi(first); cmp.Or(err, bad) == nil && pid > 0 {
 				return pid
