@@ -192,13 +192,16 @@ func (j Journal) Others() int {
 	return n
 }
 
+// maxComplaintLine is room for the path of a file of the journal and what is wrong with it, in runes.
+const maxComplaintLine = 220
+
 // complaints are the first lines of stderr, safe to show, each once. Hints about groups become one
 // sentence.
 func complaints(stderr []byte) []string {
 	var notes []string
 	seen := map[string]bool{}
 	for line := range bytes.Lines(stderr) {
-		text := sanitize.Text(strings.TrimSpace(string(line)), 160)
+		text := sanitize.Text(strings.TrimSpace(string(line)), maxComplaintLine)
 		switch {
 		case strings.HasPrefix(text, "Hint: You are currently not seeing messages"), strings.HasPrefix(text, "No journal files were opened due to insufficient permissions"):
 			text = NotPermitted

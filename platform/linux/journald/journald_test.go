@@ -159,6 +159,10 @@ func TestARealJournal(t *testing.T) {
 		t.Errorf("%q, %v", units, err)
 	}
 
+	if holes := j.Holes(all.Since, all.Until); holes != nil {
+		t.Errorf("a whole journal lacks %v", holes)
+	}
+
 	// Of a journal whose end was lost, and of one with rubbish in it, there is what there is.
 	whole, err := os.ReadFile(file)
 	if err != nil {
@@ -170,6 +174,13 @@ func TestARealJournal(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), testenv.HangLimit)
 		defer cancel()
+		want := []Hole(nil) // which journalctl finds behind an intact header
+		if name == "cut" {
+			want = []Hole{{From: time.Unix(1772600000, 0), To: time.Unix(1772601999, 0), File: "system.journal"}}
+		}
+		if holes := j.Holes(all.Since, all.Until); !slices.Equal(holes, want) {
+			t.Errorf("%s: holes %v", name, holes)
+		}
 		n := 0
 		notes, err := j.Read(ctx, all, func(*Entry) bool { n++; return true })
 		if n == 2000 || err == nil && len(notes) == 0 && !j.Oldest(ctx).IsZero() {

@@ -6,8 +6,13 @@ package logins
 
 import (
 	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -21,6 +26,10 @@ const (
 	maxLogFile = 16 << 20 // bytes of a file of syslog, the last of them
 	maxLogLine = 8 << 10  // bytes; sshd writes at most one kilobyte
 	maxLines   = 100_000
+	// Of what was rotated, and how much of a compressed file is unpacked, in bytes.
+	maxNames    = 2000 // in their directory
+	maxRotated  = 30
+	maxUnpacked = 64 << 20
 )
 
 // logFiles are where syslog writes what concerns logins: on Debian, and on Red Hat and SUSE.
@@ -42,35 +51,86 @@ func (r *Reader) files(since time.Time) (logins.Log, error) {
 	return logins.Log{}, err
 }
 
-// file reads one, and its predecessor where it does not reach back far enough.
+// file reads one, and what was rotated from it as far as it takes to reach back to a moment.
 func (r *Reader) file(name string, since time.Time) (logins.Log, error) {
-	raw, before, err := hostfile.Tail(r.path(name), maxLogFile)
-	if err != nil {
+	files, err := hostfile.Rotated(filepath.Dir(r.path(name)), path.Base(name), maxNames, maxRotated)
+	switch {
+	case err != nil:
 		return logins.Log{}, err
+	case len(files) == 0 || files[0].Name() != path.Base(name):
+		return logins.Log{}, fs.ErrNotExist
 	}
 	log := logins.Log{Name: name, Anybody: true}
-	lines, skipped := parseFile(raw, before > 0, r.now())
-	if before == 0 && (len(lines) == 0 || lines[0].At.After(since)) {
-		older, cut, err := hostfile.Tail(r.path(name+".1"), maxLogFile)
-		if err == nil {
-			more, also := parseFile(older, cut > 0, r.now())
-			lines, skipped = append(more, lines...), skipped+also
-		} else if !hostfile.Missing(err) {
-			log.Notes.Add("failures", err)
+	skipped := 0
+	for i, info := range files {
+		raw, cut, err := tail(filepath.Dir(r.path(name)), info.Name())
+		if err != nil && i == 0 {
+			return logins.Log{}, err
+		}
+		if err != nil {
+			log.Notes.Note("failures", info.Name()+" is not read: "+hostfile.Reason(err).Error())
+			break
+		}
+		older, also := parseFile(raw, cut, r.now())
+		log.Lines, skipped = append(older, log.Lines...), skipped+also
+		if cut || len(log.Lines) >= maxLines || len(log.Lines) > 0 && !log.Lines[0].At.After(since) {
+			break
 		}
 	}
 	if skipped > 0 {
 		log.Notes.Note("failures", fmt.Sprintf("%d lines of %s are too long, or have no time that can be read", skipped, name))
 	}
-	if len(lines) > 0 {
-		log.From = lines[0].At
+	if len(log.Lines) > 0 {
+		log.From = log.Lines[0].At
 	}
-	log.Lines = slices.DeleteFunc(lines, func(l logins.Line) bool { return l.At.Before(since) })
+	log.Lines = slices.DeleteFunc(log.Lines, func(l logins.Line) bool { return l.At.Before(since) })
 	if more := len(log.Lines) - maxLines; more > 0 {
 		log.Lines = log.Lines[more:]
 		log.From = log.Lines[0].At
 	}
 	return log, nil
+}
+
+// tail returns the last bytes of a file of syslog, unpacked, and whether there are more before them.
+func tail(dir, name string) (raw []byte, cut bool, err error) {
+	packed, err := hostfile.IsPacked(name)
+	if err != nil {
+		return nil, false, err
+	}
+	if !packed {
+		raw, before, err := hostfile.Tail(filepath.Join(dir, name), maxLogFile)
+		return raw, before > 0, err
+	}
+	file, err := hostfile.OpenBelow(dir, name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer file.Close() //nolint:errcheck // only read from
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		return nil, false, err
+	}
+	return lastOf(z)
+}
+
+// lastOf is [hostfile.Tail] of a stream.
+func lastOf(stream io.Reader) (raw []byte, cut bool, err error) {
+	bounded := &io.LimitedReader{R: stream, N: maxUnpacked}
+	for block := make([]byte, 64<<10); ; {
+		n, err := bounded.Read(block)
+		raw = append(raw, block[:n]...)
+		if len(raw) > 2*maxLogFile {
+			raw, cut = append(raw[:0], raw[len(raw)-maxLogFile:]...), true
+		}
+		switch {
+		case bounded.N <= 0:
+			return nil, false, fmt.Errorf("it has more than %d MB unpacked", maxUnpacked>>20)
+		case errors.Is(err, io.EOF):
+			return raw[max(0, len(raw)-maxLogFile):], cut || len(raw) > maxLogFile, nil
+		case err != nil:
+			return nil, false, err
+		}
+	}
 }
 
 // syslogLine is the form of a line: the time as syslog(3) has it, or as RFC 3339, then the host, the

@@ -36,11 +36,15 @@ func (r *Reader) journal(ctx context.Context, since time.Time) (logins.Log, jour
 	if r.runner == nil {
 		return logins.Log{}, journald.Span{}, fs.ErrNotExist
 	}
-	span, err := journald.Journal{Root: r.root}.Span()
+	j := journald.Journal{Root: r.root}
+	span, err := j.Span()
 	if err != nil {
 		return logins.Log{}, span, err
 	}
 	log, err := r.entries(ctx, since, span.Begins)
+	for _, hole := range j.Holes(since, r.now()) {
+		log.Notes.Note("failures", "of the journal, "+hole.String())
+	}
 	span.Begins = log.From
 	return log, span, err
 }

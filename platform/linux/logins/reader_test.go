@@ -5,6 +5,7 @@
 package logins
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -106,6 +107,17 @@ func TestTheJournalIsReadByWhoWroteIt(t *testing.T) {
 	}
 }
 
+// journalctl says of a damaged file only its name.
+func TestTheTimeThatADamagedFileOfTheJournalHadIsSaid(t *testing.T) {
+	name := fmt.Sprintf("system@%s-%016x-%016x.journal", machine, 1, now.Add(-9*time.Hour).UnixMicro())
+	root := journalRoot(t, now.Add(-2*time.Hour), map[string]string{"var/log/journal/" + machine + "/" + name: "torn"})
+	log, err := New(root, &journalctlSays{}, func() time.Time { return now }).Log(t.Context(), now.Add(-24*time.Hour))
+	want := "of the journal, entries until 2026-11-23T10:00:00Z are missing, or some of them: " + name + " is damaged"
+	if err != nil || len(log.Notes) != 1 || log.Notes[0].Reason != want {
+		t.Errorf("%v, %+v", err, log)
+	}
+}
+
 // What was rotated out of the journal is in the files of syslog, and said to be from there.
 func TestFilesTellWhatTheJournalLost(t *testing.T) {
 	root := journalRoot(t, now.Add(-2*time.Hour), map[string]string{
@@ -131,6 +143,62 @@ func TestFilesTellWhatCameAfterTheJournal(t *testing.T) {
 	log, err := New(root, j, func() time.Time { return now }).Log(t.Context(), now.Add(-24*time.Hour))
 	if diff := cmp.Diff([]string{"sshd: kept", "sshd: late"}, texts(log)); diff != "" || err != nil || !log.Anybody || log.Name != "journal and /var/log/auth.log" || !log.From.Equal(now.Add(-48*time.Hour)) {
 		t.Errorf("%v, %+v %s", err, log, diff)
+	}
+}
+
+// packed compresses a log as logrotate does.
+func packed(t *testing.T, text string) string {
+	t.Helper()
+	var b strings.Builder
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write([]byte(text)); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// Where a log is rotated each day, a week is in eight files, most of them compressed.
+func TestWhatWasRotatedIsReadAsFarAsAskedFor(t *testing.T) {
+	const day = 24 * time.Hour
+	reached := time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC) // by the oldest file, which is then read, too
+	old := packed(t, "Nov 19 02:00:00 host sshd[7]: four\n")
+	for name, c := range map[string]struct {
+		third string // file, and what is in it
+		text  string
+		lines []string
+		from  time.Time
+		notes string
+	}{
+		"with gzip":           {"auth.log.3.gz", old, []string{"sshd: four", "sshd: three", "sshd: two", "sshd: one"}, reached, ""},
+		"by date":             {"auth.log-20261120.gz", old, []string{"sshd: four", "sshd: three", "sshd: two", "sshd: one"}, reached, ""},
+		"otherwise":           {"auth.log.3.xz", "?", []string{"sshd: three", "sshd: two", "sshd: one"}, now.Add(-2*day - 10*time.Hour), "auth.log.3.xz is not read: it is compressed in a way that is not read"},
+		"damaged":             {"auth.log.3.gz", old[:len(old)/2], []string{"sshd: three", "sshd: two", "sshd: one"}, now.Add(-2*day - 10*time.Hour), "auth.log.3.gz is not read: unexpected EOF"},
+		"no gzip":             {"auth.log.3.gz", "text\n", []string{"sshd: three", "sshd: two", "sshd: one"}, now.Add(-2*day - 10*time.Hour), "auth.log.3.gz is not read: "},
+		"larger than is read": {"auth.log.3.gz", packed(t, strings.Repeat("0123456789abcdef", maxUnpacked/16+1)), []string{"sshd: three", "sshd: two", "sshd: one"}, now.Add(-2*day - 10*time.Hour), "auth.log.3.gz is not read: it has more than 64 MB unpacked"},
+		"the last of it":      {"auth.log.3.gz", packed(t, strings.Repeat("x", 2*maxLogFile)+"\nNov 20 02:00:00 host sshd[7]: end\n"), []string{"sshd: end", "sshd: three", "sshd: two", "sshd: one"}, now.Add(-3*day - 10*time.Hour), ""},
+		"and one of its kind": {"auth.log.old", "Nov 19 02:00:00 host sshd[7]: four\n", []string{"sshd: three", "sshd: two", "sshd: one"}, reached, ""},
+	} {
+		root := testenv.Plant(t, map[string]string{
+			"var/log/auth.log":      "Nov 23 02:00:00 host sshd[7]: one\n",
+			"var/log/auth.log.1":    "Nov 22 02:00:00 host sshd[7]: two\n",
+			"var/log/auth.log.2.gz": packed(t, "Nov 21 02:00:00 host sshd[7]: three\n"),
+			"var/log/" + c.third:    c.text,
+			"var/log/auth.log.9":    "Nov  1 02:00:00 host sshd[7]: before\n",
+		})
+		for i, file := range []string{"auth.log.9", c.third, "auth.log.2.gz", "auth.log.1", "auth.log"} {
+			at := now.Add(time.Duration(i-5) * day)
+			if err := os.Chtimes(filepath.Join(root, "var/log", file), at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		log, err := New(root, nil, func() time.Time { return now }).Log(t.Context(), now.Add(-4*day-11*time.Hour))
+		var notes string
+		for _, n := range log.Notes {
+			notes += n.Reason
+		}
+		if diff := cmp.Diff(c.lines, texts(log)); diff != "" || err != nil || !log.From.Equal(c.from) || !strings.HasPrefix(notes, c.notes) || (notes == "") != (c.notes == "") {
+			t.Errorf("%s: %v, from %v, %q %s", name, err, log.From, notes, diff)
+		}
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,37 +107,10 @@ func (s *Source) systemFamilies() (families []family) {
 	return families
 }
 
-// stackOf finds what was rotated from a log: NAME.1, NAME.2.gz and NAME-20260304.gz (logrotate(8)).
+// stackOf finds what was rotated from a log.
 func (s *Source) stackOf(f family) (stack, error) {
-	root, err := os.OpenRoot(filepath.Join(s.Root, f.dir))
-	if err != nil {
-		return stack{}, err
-	}
-	defer root.Close() //nolint:errcheck // only read from
-	names, err := hostfile.Names(filepath.Join(s.Root, f.dir), maxNames)
-	if err != nil && !errors.Is(err, hostfile.ErrTooLarge) {
-		return stack{}, err
-	}
-	list := stack{family: f}
-	for _, name := range names {
-		if info, err := root.Lstat(name); err == nil && isOf(f.name, name) {
-			list.files = append(list.files, info)
-		}
-	}
-	slices.SortFunc(list.files, func(a, b fs.FileInfo) int {
-		if a.Name() == f.name || b.Name() == f.name {
-			return map[bool]int{true: -1, false: 1}[a.Name() == f.name]
-		}
-		return b.ModTime().Compare(a.ModTime())
-	})
-	list.files = list.files[:min(len(list.files), maxRotated)]
-	return list, nil
-}
-
-// isOf reports whether a file is a log, or was rotated from it.
-func isOf(log, name string) bool {
-	rest, ok := strings.CutPrefix(name, log)
-	return ok && (rest == "" || len(rest) > 1 && (rest[0] == '.' || rest[0] == '-') && rest[1] >= '0' && rest[1] <= '9')
+	files, err := hostfile.Rotated(filepath.Join(s.Root, f.dir), f.name, maxNames, maxRotated)
+	return stack{f, files}, err
 }
 
 // A reading is one pass over the files of a stack.
@@ -200,8 +172,6 @@ func reason(err error) string {
 	}
 }
 
-var errPacked = errors.New("it is compressed in a way that is not read")
-
 func (r *reading) file(ctx context.Context, f family, info fs.FileInfo) error {
 	file, err := hostfile.OpenBelow(filepath.Join(r.source.Root, f.dir), info.Name())
 	if err != nil {
@@ -209,11 +179,10 @@ func (r *reading) file(ctx context.Context, f family, info fs.FileInfo) error {
 	}
 	defer file.Close() //nolint:errcheck // only read from
 	ref := reference{end: info.ModTime().In(r.zone), zone: r.zone}
-	switch path.Ext(info.Name()) {
-	case ".gz":
+	if packed, err := hostfile.IsPacked(info.Name()); err != nil {
+		return err
+	} else if packed {
 		return r.unpacked(ctx, f, ref, file)
-	case ".xz", ".bz2", ".zst", ".lz4", ".lzma":
-		return errPacked
 	}
 	opened, err := file.Stat() // of now, not of when its directory was read
 	if err != nil {

@@ -179,6 +179,10 @@ func (p *pass) journal(ctx context.Context, system []family, later time.Time) er
 	if err != nil {
 		p.gap(journalLog, fmt.Sprintf("%v: it may be damaged, and the %d entries before that are here; check it with: journalctl --verify", err, log.Entries))
 	}
+	for _, hole := range j.Holes(s.Since, s.Until) {
+		p.c.Incomplete = true
+		p.gap(journalLog, hole.String())
+	}
 	if n := j.Others(); n > 0 {
 		p.gap(journalLog, fmt.Sprintf("journals of %d other machines lie beside that of this one and are not read", n))
 	}

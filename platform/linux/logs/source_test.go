@@ -238,6 +238,19 @@ func TestADamagedJournalIsAGap(t *testing.T) {
 	}
 }
 
+// journalctl passes over a file that is damaged.
+func TestTheTimeThatADamagedFileHadIsSaid(t *testing.T) {
+	s := withJournal(t, sysexec.Result{Stdout: []byte(journalLine)}, sysexec.Result{Stdout: []byte(journalLine)})
+	file := filepath.Join(s.Root, "var/log/journal", ownID, "system.journal")
+	if err := os.WriteFile(file, []byte("LPKSHHRH, and no more"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, gaps, c := read(t, s, all)
+	if want := "journal: entries are missing, or some of them: system.journal is damaged"; !slices.Contains(gaps, want) || !c.Incomplete {
+		t.Errorf("%q, %+v", gaps, c)
+	}
+}
+
 func TestAnEmptyJournalMayBeDamaged(t *testing.T) {
 	lines, gaps, c := read(t, withJournal(t, sysexec.Result{}, sysexec.Result{}), all)
 	same(t, "lines, which syslog has all the same", []string{"11:00:00 -1 |app 0|twice"}, lines)
