@@ -94,11 +94,7 @@ func (l *List) checkAllowed(ctx context.Context, a netip.Addr, r Request, on dep
 }
 
 func (d *denyReason) refusal(a netip.Addr) *fault.Error {
-	refused := fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why))
-	if d.ends == nil {
-		return refused
-	}
-	return refused.Protecting(*d.ends)
+	return fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why)).Protecting(d.ends)
 }
 
 // endsSession refuses to end a session of somebody else that nobody has asked to end.

@@ -17,7 +17,7 @@ func ProtectSessions(m *sessions.Model) ([]ProtectedAddr, error) {
 	for a, c := range m.Addresses {
 		p := Protect(a, "the other end of "+c.String())
 		p.OthersSession = c.Whose() == sessions.Others
-		p.Sessions = new(c.Data())
+		p.Sessions = c.Data()
 		list = append(list, p)
 	}
 	slices.SortFunc(list, func(a, b ProtectedAddr) int { return cmp.Or(a.Prefix.Compare(b.Prefix), cmp.Compare(a.Why, b.Why)) })

@@ -68,10 +68,10 @@ func (e *Error) WithObject(object any) *Error {
 	return &changed
 }
 
-// Protecting returns a copy of e that has the sessions for whose sake it refuses something.
-func (e *Error) Protecting(p Protected) *Error {
+// Protecting returns a copy of e that has the sessions for whose sake it refuses something; nil for none.
+func (e *Error) Protecting(p *Protected) *Error {
 	changed := *e
-	changed.Protects = &p
+	changed.Protects = p
 	return &changed
 }
 

@@ -19,7 +19,7 @@ func TestCausesThatWereJoinedStayApartInTheSentence(t *testing.T) {
 }
 
 func TestDocumentHasWhatTheSentenceNamesAsData(t *testing.T) {
-	err := New(ProtectedAddress, "203.0.113.7 carries a session.").Protecting(Protected{Sessions: []Session{}, Total: 1}).WithObject(struct {
+	err := New(ProtectedAddress, "203.0.113.7 carries a session.").Protecting(&Protected{Sessions: []Session{}, Total: 1}).WithObject(struct {
 		IP string `json:"ip"`
 	}{"203.0.113.7"})
 	raw, failed := json.Marshal(NewDocument("block_ip", err))

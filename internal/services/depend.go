@@ -75,17 +75,12 @@ type loss struct {
 
 // refusal is that of a restart of the service, whose sentence goes on with the loss.
 func (l loss) refusal(service, lead string) error {
-	refused := Refusal(service, lead+l.why, true)
-	if l.sessions == nil {
-		return refused
-	}
-	return fault.From(refused).Protecting(*l.sessions)
+	return Refusal(service, lead+l.why, true).Protecting(l.sessions)
 }
 
 func (p *planner) loses(ctx context.Context, u Unit) (loss, error) {
 	if claim, ok := p.carries(u); ok {
-		ends := claim.Data()
-		return loss{"it carries " + claim.String(), &ends}, nil
+		return loss{"it carries " + claim.String(), claim.Data()}, nil
 	}
 	for group, points := range p.on.mounted {
 		if within(group, u.Group) {

@@ -54,7 +54,7 @@ func (k *Kind) protectNames(u Unit, asked string, o Options) error {
 }
 
 // Refusal says why a service is protected, and what to do about it.
-func Refusal(name, why string, lifts bool) error {
+func Refusal(name, why string, lifts bool) *fault.Error {
 	e := fault.New(fault.ProtectedService, name+" is protected: "+why+".")
 	if lifts {
 		return e.WithFix("A person who can reach the machine when the session is cut may restart it with: sudo sentinel --restart-service " + name + " --force")

@@ -135,8 +135,8 @@ const (
 )
 
 // Data returns the sessions as data, the caller's own first.
-func (c Claim) Data() fault.Protected {
-	n := fault.Protected{Sessions: []fault.Session{}, Total: len(c.Sessions), Through: c.How}
+func (c Claim) Data() *fault.Protected {
+	n := &fault.Protected{Sessions: []fault.Session{}, Total: len(c.Sessions), Through: c.How}
 	for _, s := range c.sorted()[:min(len(c.Sessions), maxData)] {
 		n.Sessions = append(n.Sessions, s.data())
 	}

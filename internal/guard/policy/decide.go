@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"sentinel/internal/guard/policy/expression"
+	"sentinel/internal/guard/stage"
 )
 
 // A Decision is what the rules say of a call.
@@ -22,7 +23,7 @@ type Decision struct {
 	Unreadable string `json:"unreadable,omitempty"`
 
 	// Hints are those of the tool, where the rule that decided looks at them.
-	Hints *expression.Hints `json:"hints,omitempty"`
+	Hints *stage.Hints `json:"hints,omitempty"`
 
 	// Logged names the rules that want the call recorded.
 	Logged []string `json:"logged,omitempty"`

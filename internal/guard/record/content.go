@@ -3,7 +3,6 @@
 package record
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -22,10 +21,8 @@ func content(raw []byte) (kept json.RawMessage, whole bool) {
 	if len(raw) > maxContent {
 		return nil, false
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
+	v, ok := decode(string(raw))
+	if !ok {
 		return nil, false
 	}
 	whole = true
@@ -109,16 +106,17 @@ func lastWord(words ...string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(sanitize.Command(words, 2*maxContent), before), " ")
 }
 
-// withoutSecret looks at a text. One that is JSON is looked at as that.
+// withoutSecret looks at a text. One that is an object or a list is looked at as that.
 func withoutSecret(text string, whole *bool) string {
-	if nested, ok := decode(text); ok {
+	switch nested, _ := decode(text); nested.(type) {
+	case map[string]any, []any:
 		safe := true
 		raw, err := json.Marshal(withoutSecrets("", nested, &safe))
-		if err == nil && !safe {
-			*whole = false
-			return string(raw)
+		if err != nil || safe {
+			return text
 		}
-		return text
+		*whole = false
+		return string(raw)
 	}
 	kept := sanitize.Reason(text, maxContent)
 	if kept != text {
@@ -127,12 +125,8 @@ func withoutSecret(text string, whole *bool) string {
 	return kept
 }
 
-// decode returns the object or list that a text is.
+// decode returns the one value that a text is.
 func decode(text string) (v any, ok bool) {
-	text = strings.TrimSpace(text)
-	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
-		return nil, false
-	}
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	if d.Decode(&v) != nil {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -56,8 +55,8 @@ func byTime(dir string) ([]named, error) {
 	}
 	var all []named
 	for _, name := range names {
-		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			all = append(all, named{name, changed(info)})
+		if at, err := changed(filepath.Join(dir, name)); err == nil {
+			all = append(all, named{name, at})
 		}
 	}
 	slices.SortFunc(all, func(a, b named) int { return cmp.Or(b.changed.Compare(a.changed), cmp.Compare(b.name, a.name)) })

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -113,8 +112,8 @@ func summarize(ctx context.Context, dir, session string, since time.Time) (Summa
 			return Summary{}, err
 		}
 		path := filepath.Join(dir, name)
-		info, err := os.Lstat(path)
-		if err != nil || changed(info).Before(since) || session != "" && !strings.Contains(name, "-"+session+"-") {
+		at, err := changed(path)
+		if err != nil || at.Before(since) || session != "" && !strings.Contains(name, "-"+session+"-") {
 			continue
 		}
 		err = scan(path, func(e Event) {

@@ -181,7 +181,7 @@ func (j *ruleJudge) of(method, name string) []byte {
 
 // refusal says which rule does not let a call pass, and what may be done instead.
 func refusal(c policy.Call, d policy.Decision) stage.Refusal {
-	r := stage.Refusal{Code: stage.PolicyBlocks, Rule: d.Rule, Hints: (*stage.Hints)(d.Hints)}
+	r := stage.Refusal{Code: stage.PolicyBlocks, Rule: d.Rule, Hints: d.Hints}
 	if d.Action == policy.Ask {
 		r.Code = stage.NoApprover
 	}

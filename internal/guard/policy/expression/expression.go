@@ -19,6 +19,8 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
+
+	"sentinel/internal/guard/stage"
 )
 
 // Bounds of one expression.
@@ -82,20 +84,12 @@ func firstLine(text string) string {
 // Values is a call as expressions see it.
 type Values map[string]any
 
-// Hints are the annotations of a tool that say what it does.
-type Hints struct {
-	ReadOnly    bool `json:"readOnlyHint"`    // it changes nothing
-	Destructive bool `json:"destructiveHint"` // it may destroy something
-	Idempotent  bool `json:"idempotentHint"`  // a second call changes nothing more
-	OpenWorld   bool `json:"openWorldHint"`   // it reaches beyond the server
-}
-
 // missing are the hints of a server that says nothing (MCP, ToolAnnotations).
-var missing = Hints{Destructive: true, OpenWorld: true}
+var missing = stage.Hints{Destructive: true, OpenWorld: true}
 
 // HintsOf returns the hints among annotations, with MCP's defaults where they are missing or no hints;
 // nil counts as {}.
-func HintsOf(annotations []byte) Hints {
+func HintsOf(annotations []byte) stage.Hints {
 	h := missing
 	members := map[string]json.RawMessage{}
 	if json.Unmarshal(annotations, &members) != nil {
