@@ -16,7 +16,7 @@ type Entry struct {
 	Priority int   // 0 to 7, or -1
 	PID      int   // of who wrote it; 0 if unknown
 	Message  []byte
-	// Unit is the unit that it is about, or else that of the process that wrote it.
+	// Unit is the unit that systemd says it is about, or else that of the process that wrote it.
 	Unit       []byte
 	Identifier []byte
 	Boot       []byte
@@ -24,22 +24,27 @@ type Entry struct {
 }
 
 // fields are what journalctl is asked for, beside the addresses of an entry that it always prints
-// (systemd.journal-fields(7)). UNIT is what systemd sets where it writes about a unit.
+// (systemd.journal-fields(7)). UNIT is what systemd sets where it writes about a unit. Any user can send
+// that field, too, but none with a process ID that is not theirs.
 const fields = "MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,_PID,_SYSTEMD_UNIT,UNIT,_TRANSPORT"
 
 // A scanner decodes lines of "journalctl --output=json" in one pass. A line that is cut off gives the
 // members before the cut; what follows a syntax error is left out.
 type scanner struct {
-	line []byte
-	at   int
-	text []byte // decoded strings of the entry
-	unit []byte // of the process
+	line  []byte
+	at    int
+	text  []byte // decoded strings of the entry
+	unit  []byte // of the process
+	about []byte // the unit that the process says it writes about
 }
+
+// manager is the process ID of systemd.
+const manager = 1
 
 // scan decodes one line into e, and reports whether it is an object at all.
 func (s *scanner) scan(line []byte, e *Entry) bool {
 	*e = Entry{Priority: -1}
-	s.line, s.at, s.text, s.unit = line, 0, s.text[:0], nil
+	s.line, s.at, s.text, s.unit, s.about = line, 0, s.text[:0], nil, nil
 	s.blanks()
 	if !s.take('{') {
 		return false
@@ -60,8 +65,9 @@ func (s *scanner) scan(line []byte, e *Entry) bool {
 			break
 		}
 	}
-	if len(e.Unit) == 0 {
-		e.Unit = s.unit
+	e.Unit = s.unit
+	if e.PID == manager && len(s.about) > 0 {
+		e.Unit = s.about
 	}
 	return true
 }
@@ -74,7 +80,7 @@ func (s *scanner) member(key []byte, e *Entry) bool {
 	case "SYSLOG_IDENTIFIER":
 		return s.value(&e.Identifier)
 	case "UNIT":
-		return s.value(&e.Unit)
+		return s.value(&s.about)
 	case "_SYSTEMD_UNIT":
 		return s.value(&s.unit)
 	case "_BOOT_ID":

@@ -19,8 +19,11 @@ var scanCases = []struct {
 }{
 	{`{"MESSAGE":"cannot bind","SYSLOG_IDENTIFIER":"nginx","_PID":"7","PRIORITY":"3","__REALTIME_TIMESTAMP":"1772600767123456","_BOOT_ID":"fe","_SYSTEMD_UNIT":"nginx.service","_TRANSPORT":"stdout"}`,
 		Entry{Realtime: 1772600767123456, Priority: 3, PID: 7, Message: []byte("cannot bind"), Unit: []byte("nginx.service"), Identifier: []byte("nginx"), Boot: []byte("fe")}},
-	{`{"UNIT":"a.service","_SYSTEMD_UNIT":"init.scope","_TRANSPORT":"kernel"}`, Entry{Priority: -1, Unit: []byte("a.service"), Kernel: true}},
-	{`{"_SYSTEMD_UNIT":"init.scope","UNIT":"a.service"}`, Entry{Priority: -1, Unit: []byte("a.service")}},
+	{`{"UNIT":"a.service","_SYSTEMD_UNIT":"init.scope","_PID":"1","_TRANSPORT":"kernel"}`, Entry{Priority: -1, PID: 1, Unit: []byte("a.service"), Kernel: true}},
+	{`{"_PID":"1","_SYSTEMD_UNIT":"init.scope","UNIT":"a.service"}`, Entry{Priority: -1, PID: 1, Unit: []byte("a.service")}},
+	// A user sends a line in the name of a service.
+	{`{"UNIT":"a.service","_SYSTEMD_UNIT":"session-3.scope","_PID":"812"}`, Entry{Priority: -1, PID: 812, Unit: []byte("session-3.scope")}},
+	{`{"UNIT":"a.service"}`, Entry{Priority: -1}},
 	{` { "MESSAGE" : "a" , "_PID" : "2" } `, Entry{Priority: -1, PID: 2, Message: []byte("a")}},
 	{`{"MESSAGE":[104,105,255]}`, Entry{Priority: -1, Message: []byte("hi\xff")}},
 	{`{"MESSAGE":["first","second"],"_PID":"3"}`, Entry{Priority: -1, PID: 3, Message: []byte("first")}},
@@ -106,9 +109,9 @@ func FuzzScan(f *testing.F) {
 		if !ok {
 			t.Fatalf("%q is no entry", line)
 		}
-		want := plain(members["UNIT"], false)
-		if want == "" {
-			want = plain(members["_SYSTEMD_UNIT"], false)
+		want := plain(members["_SYSTEMD_UNIT"], false)
+		if about := plain(members["UNIT"], false); e.PID == manager && about != "" {
+			want = about
 		}
 		for name, pair := range map[string][2]string{
 			"message": {plain(members["MESSAGE"], false), string(e.Message)}, "unit": {want, string(e.Unit)},

@@ -118,12 +118,13 @@ func startedLately(name string) bool {
 }
 
 // FirstRestart finds in the journal when systemd first started a service again, of the restarts that it
-// counts now; zero where the journal does not tell. The name must be that of a unit.
+// counts now; zero where the journal does not tell. The name must be that of a unit. Any user can send such an
+// entry, but not as process 1.
 func FirstRestart(ctx context.Context, runner sysexec.Runner, unit string) (time.Time, error) {
 	r, err := runner.Run(ctx, sysexec.Command{
 		Path: journalctl,
 		Args: []string{
-			"--quiet", "--no-pager", "--output=json", "--output-fields=N_RESTARTS", "--lines=1", "MESSAGE_ID=" + scheduledRestart, "UNIT=" + unit, "N_RESTARTS=1",
+			"--quiet", "--no-pager", "--output=json", "--output-fields=N_RESTARTS", "--lines=1", "_PID=1", "MESSAGE_ID=" + scheduledRestart, "UNIT=" + unit, "N_RESTARTS=1",
 		},
 		Timeout: firstLimit,
 	})

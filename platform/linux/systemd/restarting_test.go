@@ -29,7 +29,7 @@ func TestFirstRestartIsThatOfTheSeriesOfNow(t *testing.T) {
 	if err != nil || !got.Equal(time.UnixMicro(1700000000000001)) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if !slices.Contains(a.asked.Args, "UNIT=web.service") || !slices.Contains(a.asked.Args, "N_RESTARTS=1") || !slices.Contains(a.asked.Args, "--lines=1") || a.asked.Timeout == 0 {
+	if !slices.Contains(a.asked.Args, "_PID=1") || !slices.Contains(a.asked.Args, "UNIT=web.service") || !slices.Contains(a.asked.Args, "N_RESTARTS=1") || !slices.Contains(a.asked.Args, "--lines=1") || a.asked.Timeout == 0 {
 		t.Errorf("%+v", a.asked)
 	}
 	a.result = sysexec.Result{}
