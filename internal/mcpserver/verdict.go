@@ -36,14 +36,8 @@ const (
 // ticked is a yes. What came at once is no person's, a yes neither; but nothing is done over a no,
 // whoever it is from: a key that was meant for something else closes a question as well.
 func judge(answer json.RawMessage, failed error, took time.Duration) verdict {
-	var r struct {
-		Action  string `json:"action"`
-		Content struct {
-			GoAhead json.RawMessage `json:"go_ahead"`
-		} `json:"content"`
-	}
-	wrong := json.Unmarshal(answer, &r)
-	yes := wrong == nil && r.Action == "accept" && string(r.Content.GoAhead) == "true"
+	action, ticked := read(answer)
+	yes := action == "accept" && ticked
 	switch {
 	case failed != nil && notTaken(failed):
 		return verdict{unattended, "the client does not show questions"}
@@ -55,15 +49,28 @@ func judge(answer json.RawMessage, failed error, took time.Duration) verdict {
 		return verdict{silent, "the client answered before anybody could read the question"}
 	case yes:
 		return verdict{meaning: approved}
-	case wrong != nil || !slices.Contains([]string{"accept", "decline", "cancel"}, r.Action):
+	case !slices.Contains([]string{"accept", "decline", "cancel"}, action):
 		return verdict{silent, "the answer of the client is no answer to the question"}
-	case r.Action == "decline":
+	case action == "decline":
 		return verdict{declined, "the user declined"}
-	case r.Action == "cancel":
+	case action == "cancel":
 		return verdict{declined, "the user dismissed the question"}
 	default:
 		return verdict{declined, "the user sent the form without its yes"}
 	}
+}
+
+// read reads an ElicitResult by the very names of its members: encoding/json would take "Action" for
+// "action", and the last of both. What has not the form of one has no action.
+func read(answer json.RawMessage) (action string, ticked bool) {
+	result, ok := jsonrpc.ParseObject(answer)
+	content := given(result, "content")
+	form, whole := jsonrpc.ParseObject(content)
+	if !ok || content != nil && !whole {
+		return "", false
+	}
+	action, _ = jsonrpc.Text(result.Get("action"))
+	return action, string(form.Get("go_ahead")) == "true"
 }
 
 // notTaken reports whether an error says that the client does not know such a request, although it
