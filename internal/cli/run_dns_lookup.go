@@ -33,7 +33,20 @@ func runDNSLookup(ctx context.Context, s session, call invocation) (document, er
 	if err != nil {
 		return nil, err
 	}
-	return lookupDocument{answer.NewHeader(call.op.Action, true), lookup}, nil
+	d := &lookupDocument{answer.NewHeader(call.op.Action, true), lookup}
+	if call.request {
+		d.fit()
+	}
+	return *d, nil
+}
+
+// fit leaves out the last records until the document is small enough for a model.
+func (d *lookupDocument) fit() {
+	fit(d, usualAnswer, func() bool {
+		more := len(d.Records) > 0
+		d.Records, d.Truncated = fewer(d.Records), true
+		return more
+	})
 }
 
 func (d lookupDocument) view(p *page) {

@@ -11,10 +11,15 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/humanize"
 	"sentinel/internal/journal"
+	"sentinel/internal/sanitize"
 )
 
-// maxHistory bounds a history for an MCP client, in bytes.
-const maxHistory = 19_000
+// usualActions is how many actions are asked for where nobody says how many, and maxShownReason how much is
+// shown of a reason where they would take the room of other actions, in runes: a model writes them.
+const (
+	usualActions   = 20
+	maxShownReason = 60
+)
 
 // A historyDocument answers get_action_history.
 type historyDocument struct {
@@ -42,7 +47,11 @@ func runActionHistory(ctx context.Context, s session, call invocation) (document
 		d.Unavailable.Note("actions", h.Damage)
 	}
 	if call.request {
-		d.fit()
+		size := usualAnswer
+		if last > usualActions {
+			size = longAnswer
+		}
+		d.fit(size)
 	}
 	return d, nil
 }
@@ -62,15 +71,21 @@ func (d *historyDocument) listed() int {
 	return n
 }
 
-// fit leaves out the oldest actions until the document is small enough.
-func (d *historyDocument) fit() {
-	for len(d.Actions) > 0 {
-		raw, err := encode(d, false)
-		if err != nil || len(raw) <= maxHistory {
-			return
+// fit shortens reasons, and then leaves out the oldest actions, until the document is small enough.
+func (d *historyDocument) fit(size int) {
+	shortened := false
+	fit(d, size, func() bool {
+		if !shortened {
+			for i := range d.Actions {
+				d.Actions[i].Reason = sanitize.Text(d.Actions[i].Reason, maxShownReason)
+			}
+			shortened = true
+			return true
 		}
-		d.Actions, d.Truncated = d.Actions[:len(d.Actions)*9/10], true
-	}
+		more := len(d.Actions) > 0
+		d.Actions, d.Truncated = fewer(d.Actions), true
+		return more
+	})
 }
 
 func (d *historyDocument) view(p *page) {

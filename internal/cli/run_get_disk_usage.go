@@ -16,9 +16,6 @@ import (
 // diskUsageName is the file with the sizes of the last runs, in the state directory.
 const diskUsageName = "disk_usage.json"
 
-// maxDiskUsage bounds an answer for an MCP client, in bytes.
-const maxDiskUsage = 8000
-
 // A diskUsageDocument answers get_disk_usage.
 type diskUsageDocument struct {
 	answer.Header
@@ -53,13 +50,15 @@ func runDiskUsage(ctx context.Context, s session, call invocation) (document, er
 
 // fit cuts the lists until the document is small enough for a model: long names take their room.
 func (d *diskUsageDocument) fit() {
-	for rows := len(d.Directories); rows > 0; rows-- {
-		raw, err := encode(d, false)
-		if err != nil || len(raw) <= maxDiskUsage {
-			return
+	rows := len(d.Directories)
+	fit(d, usualAnswer, func() bool {
+		if rows == 0 {
+			return false
 		}
 		d.Cut(rows)
-	}
+		rows--
+		return true
+	})
 }
 
 func (d *diskUsageDocument) view(p *page) {

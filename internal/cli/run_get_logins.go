@@ -17,9 +17,6 @@ import (
 	"sentinel/internal/logins"
 )
 
-// maxLogins bounds an answer that nobody lengthened, in bytes.
-const maxLogins = 8_000
-
 // loginsName is the file with the accounts and keys of the last run, in the state directory.
 const loginsName = "logins.json"
 
@@ -91,12 +88,12 @@ func (s session) addStandings(ctx context.Context, r *logins.Report) {
 
 // fit shortens all lists until the document keeps its bound.
 func (d *loginsDocument) fit() {
-	for rows := logins.DefaultRows - 1; rows > 0; rows-- {
-		if raw, err := encode(d, false); err != nil || len(raw) <= maxLogins {
-			return
-		}
+	rows := logins.DefaultRows
+	fit(d, usualAnswer, func() bool {
+		rows--
 		d.Cut(rows)
-	}
+		return rows > 1
+	})
 }
 
 func (d *loginsDocument) view(p *page) {

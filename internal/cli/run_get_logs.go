@@ -14,12 +14,8 @@ import (
 	"sentinel/internal/ops"
 )
 
-// Sizes of an answer for a program, in bytes: the usual one, and that of one for which more rows were
-// asked.
-const (
-	usualLogs = 8_000
-	mostLogs  = 12_000
-)
+// mostLogs bounds an answer to a program that asked for more rows than usual, in bytes.
+const mostLogs = 12_000
 
 // A logsDocument answers get_logs.
 type logsDocument struct {
@@ -38,7 +34,7 @@ func runLogs(ctx context.Context, s session, call invocation) (document, error) 
 	}
 	d := &logsDocument{answer.NewHeader(call.op.Action, true), *report, request.Raw}
 	if call.request {
-		size := usualLogs
+		size := usualAnswer
 		if request.Rows > logs.DefaultRows {
 			size = mostLogs
 		}
@@ -65,15 +61,13 @@ func formOfLogs(s session, call invocation) error {
 
 // fit leaves out what matters least, or the oldest lines, until the document is small enough.
 func (d *logsDocument) fit(size int) {
-	for len(d.Patterns)+len(d.Lines) > 1 {
-		raw, err := encode(d, false)
-		if err != nil || len(raw) <= size {
-			return
+	fit(d, size, func() bool {
+		if len(d.Patterns)+len(d.Lines) <= 1 {
+			return false
 		}
-		d.Patterns = d.Patterns[:len(d.Patterns)*9/10]
-		d.Lines = d.Lines[(len(d.Lines)+9)/10:]
-		d.Truncated = true
-	}
+		d.Patterns, d.Lines, d.Truncated = fewer(d.Patterns), d.Lines[(len(d.Lines)+9)/10:], true
+		return true
+	})
 }
 
 func (d *logsDocument) view(p *page) {

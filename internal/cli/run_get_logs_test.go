@@ -30,7 +30,7 @@ func crowdedLogs(raw bool) *logsDocument {
 
 func TestLogsForAProgramAreBounded(t *testing.T) {
 	for _, raw := range []bool{true, false} {
-		for _, size := range []int{usualLogs, mostLogs} {
+		for _, size := range []int{usualAnswer, mostLogs} {
 			d := crowdedLogs(raw)
 			d.fit(size)
 			out, err := json.Marshal(d)

@@ -29,7 +29,11 @@ func runProcessDetails(ctx context.Context, s session, call invocation) (documen
 	if err != nil {
 		return nil, err
 	}
-	return processDocument{answer.NewHeader(call.op.Action, true), i}, nil
+	d := &processDocument{answer.NewHeader(call.op.Action, true), i}
+	if call.request {
+		fit(d, usualAnswer, d.Cut)
+	}
+	return *d, nil
 }
 
 // sees says whether the person behind sudo could list a path that a process of another user has open.

@@ -18,10 +18,6 @@ type blockedDocument struct {
 	blocklist.Listing
 }
 
-// maxBlocked is the size in bytes up to which a list that nobody lengthened is
-// not cut.
-const maxBlocked = 19_000
-
 func runListBlocked(ctx context.Context, s session, call invocation) (document, error) {
 	listing, err := s.blocklist().Read(ctx, call.capped(blocklist.DefaultIPs), call.capped(blocklist.DefaultEntries))
 	if err != nil {
@@ -31,23 +27,23 @@ func runListBlocked(ctx context.Context, s session, call invocation) (document, 
 		listing.Warnings[i] = s.named(listing.Warnings[i])
 	}
 	d := &blockedDocument{answer.NewHeader(call.op.Action, true), listing}
-	if call.rows == defaultRows {
-		d.fit()
+	switch {
+	case call.request:
+		d.fit(usualAnswer)
+	case call.rows == defaultRows:
+		d.fit(longAnswer)
 	}
 	return d, nil
 }
 
 // fit shortens the longest lists until the document keeps its bound: reasons
 // and IPv6 addresses may be long.
-func (d *blockedDocument) fit() {
-	for len(d.IPs)+len(d.Entries) > 0 {
-		raw, err := encode(d, false)
-		if err != nil || len(raw) <= maxBlocked {
-			return
-		}
-		d.Truncated = true
-		d.Entries, d.IPs = d.Entries[:len(d.Entries)*9/10], d.IPs[:len(d.IPs)*9/10]
-	}
+func (d *blockedDocument) fit(size int) {
+	fit(d, size, func() bool {
+		more := len(d.IPs)+len(d.Entries) > 0
+		d.Entries, d.IPs, d.Truncated = fewer(d.Entries), fewer(d.IPs), true
+		return more
+	})
 }
 
 func (d *blockedDocument) advise(f func(string) string) document {

@@ -34,7 +34,7 @@ func runScanPorts(ctx context.Context, s session, call invocation) (document, er
 	sources := s.host.Scan.With(s.config.Scan.Engine)
 	sources.Reach = func(ctx context.Context) reach.Judge { return firewallFacts(ctx, s.host.Firewall).Reach() }
 	report, err := portscan.Scan(ctx, sources, portscan.Request{
-		Target: host, Ports: ports, Rows: call.capped(portscan.DefaultRows),
+		Target: host, Ports: ports, Rows: call.capped(portscan.DefaultRows), Brief: call.request,
 		Policy:   portscan.Policy{Allow: s.config.Scan.Allowed(), OnlyAllowed: s.config.Scan.OnlyTargets, Force: call.force},
 		Progress: func(percent int) { progress.Say(ctx, percent, fmt.Sprintf("%d percent of the ports asked", percent)) },
 	})

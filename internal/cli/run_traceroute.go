@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -28,8 +29,31 @@ func runTraceroute(ctx context.Context, s session, call invocation) (document, e
 	if err != nil {
 		return nil, err
 	}
-	return routeDocument{answer.NewHeader(call.op.Action, true), route}, nil
+	d := &routeDocument{answer.NewHeader(call.op.Action, true), route}
+	if call.request {
+		fit(d, usualAnswer, d.cut)
+	}
+	return *d, nil
 }
+
+// cut leaves out the longest name: the owners of the routers choose them.
+func (d *routeDocument) cut() bool {
+	longest := 0
+	for i, h := range d.Hops {
+		if len(h.Name) > len(d.Hops[longest].Name) {
+			longest = i
+		}
+	}
+	if len(d.Hops) == 0 || d.Hops[longest].Name == "" {
+		return false
+	}
+	d.Unavailable.Also(fmt.Sprintf("hops.%d.name", d.Hops[longest].Hop), errNameTooLong)
+	d.Hops[longest].Name = ""
+	return true
+}
+
+// errNameTooLong is why a hop has no name.
+var errNameTooLong = errors.New("its name is so long that there is no room for it")
 
 func (d routeDocument) view(p *page) {
 	if d.Reached {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -255,7 +256,7 @@ func (l *Lookup) limit(rows int) {
 	for i := range l.Records {
 		r := &l.Records[i]
 		r.Name, r.Value = sanitize.Text(r.Name, 260), sanitize.Text(r.Value, 2000)
-		size += len(r.Name) + len(r.Value)
+		size += len(strconv.Quote(r.Name)) + len(strconv.Quote(r.Value)) // with backslashes, as in JSON
 		if rows > 0 && (i == rows || size > maxRecordBytes) {
 			l.Records, l.Truncated = l.Records[:i], true
 			return

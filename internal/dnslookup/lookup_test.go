@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -260,6 +261,13 @@ func TestWhatServersSayIsMadeSafe(t *testing.T) {
 	if err != nil || merr != nil || len(raw) > 18<<10 || got.RecordsTotal != 1000 || !got.Truncated || len(got.Records) < 10 {
 		t.Errorf("%d bytes, %d of %d, %v", len(raw), len(got.Records), got.RecordsTotal, err)
 	}
+	// In JSON a quote takes two bytes.
+	many = slices.Repeat([]Record{record("a.example", "TXT", strings.Repeat(`"`, 2000))}, 50)
+	got, err = look(t, &servers{answers: map[byte]answerer{1: byType(many...)}}, "a.example", "TXT")
+	if raw, merr := json.Marshal(got); err != nil || merr != nil || len(raw) > 14<<10 || len(got.Records) < 2 || !got.Truncated {
+		t.Errorf("%d bytes, %d records, %v", len(raw), len(got.Records), err)
+	}
+	many = slices.Repeat([]Record{record("a.example", "TXT", "z")}, 1000)
 	q, err := ParseQuery("a.example", "TXT")
 	if err != nil {
 		t.Fatal(err)

@@ -18,11 +18,14 @@ import (
 const TimeLimit = 40 * time.Second
 
 // DefaultRows is how many open ports are shown one by one, as far as maxRowBytes
-// of JSON hold them; the others follow as ranges, at most maxRanges of them.
+// of JSON hold them; the others follow as ranges, at most maxRanges of them. A brief report has 8 KB.
 const (
 	DefaultRows = 200
 	maxRowBytes = 15 << 10
 	maxRanges   = 200
+
+	briefRowBytes = 5_000
+	briefRanges   = 90
 )
 
 // A Port is an open port of one address.

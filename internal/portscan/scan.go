@@ -39,6 +39,7 @@ type Request struct {
 	Ports  Ports
 	Policy Policy
 	Rows   int           // open ports to show one by one, 0 means all
+	Brief  bool          // show no more of them than a program reads
 	Limit  time.Duration // of the whole scan; 0 means TimeLimit
 	// Progress is called with each percentage of ports that are done, in ascending
 	// order; may be nil.
@@ -75,7 +76,7 @@ func Scan(ctx context.Context, s Sources, r Request) (Report, error) {
 	if to.local {
 		report.findOwners(ctx, s)
 	}
-	report.fit(shown, r.Rows)
+	report.fit(shown, r)
 	return report, nil
 }
 
@@ -260,9 +261,13 @@ func shorten(ports string) string { return sanitize.Text(ports, 200) }
 
 // fit leaves out the rows that an answer has no room for, unless all were
 // asked for, and lists the ports without a row as ranges.
-func (r *Report) fit(open []openPort, rows int) {
-	if rows > 0 {
-		r.Ports = r.Ports[:rowsThatFit(r.Ports)]
+func (r *Report) fit(open []openPort, asked Request) {
+	size, most := maxRowBytes, maxRanges
+	if asked.Brief {
+		size, most = briefRowBytes, briefRanges
+	}
+	if asked.Rows > 0 {
+		r.Ports = r.Ports[:rowsThatFit(r.Ports, size)]
 	}
 	var rest []uint16
 	for _, o := range open[len(r.Ports):] {
@@ -272,20 +277,20 @@ func (r *Report) fit(open []openPort, rows int) {
 	}
 	ranges := SetOf(rest)
 	r.Truncated = len(ranges) > 0
-	for _, p := range ranges[:min(len(ranges), maxRanges)] {
+	for _, p := range ranges[:min(len(ranges), most)] {
 		r.OpenRanges = append(r.OpenRanges, p.String())
 	}
-	if len(ranges) > maxRanges {
-		r.Unavailable.Note("open_ranges", fmt.Sprintf("%d more ranges are left out", len(ranges)-maxRanges))
+	if len(ranges) > most {
+		r.Unavailable.Note("open_ranges", fmt.Sprintf("%d more ranges are left out", len(ranges)-most))
 	}
 }
 
-// rowsThatFit returns how many rows there is room for.
-func rowsThatFit(ports []Port) int {
+// rowsThatFit returns how many rows there is room for in so many bytes.
+func rowsThatFit(ports []Port, most int) int {
 	size := 0
 	for i, p := range ports {
 		raw, _ := json.Marshal(p) //nolint:errcheck // numbers and texts alone
-		if size += len(raw) + 1; size > maxRowBytes {
+		if size += len(raw) + 1; size > most {
 			return i
 		}
 	}

@@ -236,7 +236,13 @@ func TestAnAnswerFitsWhateverIsOpen(t *testing.T) {
 			t.Errorf("%d ranges, %v", len(got.OpenRanges), got.Unavailable)
 		}
 		r := request(t, "127.0.0.1", ports)
-		r.Rows = 0
+		r.Brief = true
+		brief, err := Scan(t.Context(), Sources{Machine: m, Engine: engine}, r)
+		raw, merr := json.Marshal(brief)
+		if err != nil || merr != nil || len(raw) > 7_800 || len(brief.Ports) < 20 || !brief.Truncated || brief.OpenCount != len(open) {
+			t.Errorf("brief: %d bytes, %d rows, %v, %v", len(raw), len(brief.Ports), err, merr)
+		}
+		r.Rows, r.Brief = 0, false
 		if all, err := Scan(t.Context(), Sources{Machine: m, Engine: engine}, r); err != nil || len(all.Ports) != len(open) || all.Truncated {
 			t.Errorf("%d of %d rows, %v", len(all.Ports), len(open), err)
 		}

@@ -91,6 +91,45 @@ func (i *Inspection) bound() {
 	}
 }
 
+// Cut leaves out the last file, socket and child, and the furthest ancestor that is shown, and reports
+// whether there was any: long names take their room.
+func (i *Inspection) Cut() bool {
+	before := i.shown()
+	if f := i.OpenFiles; f != nil && len(f.Files) > 0 {
+		f.Files, f.Truncated = f.Files[:len(f.Files)-1], true
+	}
+	if s := i.Sockets; s != nil && len(s.Sockets) > 0 {
+		s.Sockets, s.Truncated = s.Sockets[:len(s.Sockets)-1], true
+	}
+	i.Children = i.Children[:max(0, len(i.Children)-1)]
+	if len(i.Ancestry) > nearest {
+		i.Ancestry = i.Ancestry[:len(i.Ancestry)-1]
+		i.noteOnce("ancestry", "the furthest are left out, for want of room")
+	}
+	return i.shown() < before
+}
+
+// nearest is how many ancestors are shown in any case.
+const nearest = 4
+
+func (i *Inspection) noteOnce(field, reason string) {
+	if !slices.ContainsFunc(i.Unavailable, func(g answer.Gap) bool { return g.Field == field && g.Reason == reason }) {
+		i.Unavailable.Note(field, reason)
+	}
+}
+
+// shown counts the rows of all lists that can be cut.
+func (i *Inspection) shown() int {
+	n := len(i.Children) + len(i.Ancestry)
+	if i.OpenFiles != nil {
+		n += len(i.OpenFiles.Files)
+	}
+	if i.Sockets != nil {
+		n += len(i.Sockets.Sockets)
+	}
+	return n
+}
+
 // Removed is the kind of a file that no name leads to any more.
 const Removed = "removed"
 

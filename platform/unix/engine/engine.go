@@ -195,12 +195,29 @@ func (c *client) list(ctx context.Context, engine string, gaps *answer.Gaps) ([]
 		})
 	}
 	all.Wait()
+	noteFailed(gaps, list, failed)
+	return list, nil
+}
+
+// maxNoted is how many containers are named whose details could not be read.
+const maxNoted = 5
+
+// noteFailed says of which containers no more is known than the list tells.
+func noteFailed(gaps *answer.Gaps, list []containers.Facts, failed []error) {
+	noted, more := 0, 0
 	for i, err := range failed {
-		if err != nil {
+		switch {
+		case err == nil:
+		case noted == maxNoted:
+			more++
+		default:
 			gaps.Add("containers."+sanitize.Text(list[i].Name, 80), err)
+			noted++
 		}
 	}
-	return list, nil
+	if more > 0 {
+		gaps.Note("containers", fmt.Sprintf("the details of %d more could not be read", more))
+	}
 }
 
 // container asks for the details of one container.

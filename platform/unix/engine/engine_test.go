@@ -105,6 +105,20 @@ func TestAnEngineTellsItsContainers(t *testing.T) {
 	}
 }
 
+// Whoever makes containers must not fill the answer with what could not be read of them.
+func TestFewFailuresAreNamed(t *testing.T) {
+	var rows []string
+	for i := range 400 {
+		rows = append(rows, fmt.Sprintf(`{"Id":"../%d","Names":["/%s"],"State":"running"}`, i, strings.Repeat("漢", 200)))
+	}
+	socket := answering(t, map[string]string{"/version": docker["/version"], "/containers/json?all=1": "[" + strings.Join(rows, ",") + "]"})
+	gaps := answer.Gaps{}
+	_, list, err := Containers(t.Context(), socket, &gaps)
+	if err != nil || len(list) != 400 || len(gaps) != maxNoted+1 || gaps[maxNoted].Reason != "the details of 395 more could not be read" {
+		t.Errorf("%d containers, %d gaps, %v", len(list), len(gaps), err)
+	}
+}
+
 func TestPodmanIsTold(t *testing.T) {
 	answers := map[string]string{"/version": `{"Version":"5.2","ApiVersion":"1.41","Components":[{"Name":"Podman Engine"},{"Name":"Conmon"}]}`, "/containers/json?all=1": `[]`}
 	engines, list, err := Containers(t.Context(), answering(t, answers), &answer.Gaps{})
