@@ -12,7 +12,7 @@ var checkUpdates = Operation{
 	Title:  "Available updates",
 	Description: "Check for available OS updates. Use for security compliance or when user asks about updates. " +
 		"Reads what the package manager knows already, without network; list_age_seconds says how old that is. " +
-		"Security updates are named apart; held and phased ones are not counted; says whether a reboot is due. Changes nothing." + dataOnly,
+		"Security updates are named apart, in security_updates; held and phased ones are not counted; says whether a reboot is due. Changes nothing." + dataOnly,
 	Usage:      "updates that wait to be installed",
 	Toolset:    DefaultToolset,
 	Effect:     Read,
@@ -20,5 +20,5 @@ var checkUpdates = Operation{
 	Privilege:  AnyUser,
 	Deadline:   43 * time.Second,
 	Lists:      true,
-	Fields:     []Field{verbose("Also packages, a row with the origin of each update")},
+	Fields:     []Field{verbose("All updates in info.updates, and packages, a row with the origin of each")},
 }

@@ -23,7 +23,7 @@ const maxText = 100
 // Options control an answer.
 type Options struct {
 	Limit int       // rows of each list; 0 means all
-	Brief bool      // each update once
+	Brief bool      // each update once, and within 8 KB
 	Now   time.Time // the time to which ages are counted
 }
 
@@ -53,10 +53,11 @@ func Check(ctx context.Context, source Source, o Options) (Report, error) {
 	if err := ctx.Err(); err != nil {
 		return Report{}, err
 	}
+	most, names := budget, []string(nil)
 	if o.Brief {
-		r.brief()
+		most, names = briefBudget, r.brief()
 	}
-	r.cut(o.Limit)
+	r.cut(o.Limit, most, names)
 	return r, nil
 }
 
@@ -108,12 +109,25 @@ func (r *Report) none(p Pending, now time.Time) {
 	}
 }
 
-// brief leaves out the rows of packages, which repeat the short answer, unless
-// they say more of an update than that: its label, or that it restarts the machine.
-func (r *Report) brief() {
-	if !slices.ContainsFunc(r.Packages, func(p Row) bool { return p.Label != "" || p.Restart != nil }) {
-		r.Packages = nil
+// brief names each update once, with all that is known of it but its origin: those for security apart,
+// where the manager lists them as packages, and the others in the short answer. It returns the bare
+// names of those apart.
+func (r *Report) brief() (names []string) {
+	var others, apart []string
+	for _, row := range r.Packages {
+		if row.Security != nil && *row.Security {
+			apart, names = append(apart, row.told()), append(names, row.Name)
+		} else {
+			others = append(others, row.told())
+		}
 	}
+	r.Packages = nil
+	if len(names) == 0 || len(names) != len(r.SecurityUpdates) {
+		copy(r.Info.Updates, slices.Concat(apart, others))
+		return nil
+	}
+	r.Info.Updates, r.SecurityUpdates = append([]string{}, others...), apart
+	return names
 }
 
 func urgency(p Package) int {
@@ -131,6 +145,18 @@ func (r Row) text() string {
 		return r.Name + " → " + r.Candidate
 	}
 	return r.Name + " " + r.Current + " → " + r.Candidate
+}
+
+// told is the text of a row with what else it says of the update.
+func (r Row) told() string {
+	text := r.text()
+	if r.Restart != nil && *r.Restart {
+		text += ", restarts"
+	}
+	if r.Label != "" && r.Label != r.Name {
+		text += ", label: " + r.Label
+	}
+	return text
 }
 
 func (r *Report) security(names []string) {

@@ -255,7 +255,7 @@ func TestNoSecurityUpdateIsOnlyTrueOfFreshLists(t *testing.T) {
 	}
 }
 
-// Each update is said once to a program, and every security update by its name.
+// Every security update is said to a program by its name, as far as there is room with its versions.
 func TestABriefAnswerIsHalfAsLongAndNamesEverySecurityUpdate(t *testing.T) {
 	f := full()
 	f.pending.Updates, f.pending.Security, f.pending.Withheld = nil, []string{}, []Withheld{}
@@ -279,15 +279,61 @@ func TestABriefAnswerIsHalfAsLongAndNamesEverySecurityUpdate(t *testing.T) {
 	if len(long.SecurityUpdates) != 80 || len(short.SecurityUpdates) != 80 || *short.SecurityTotal != 80 {
 		t.Errorf("%d and %d names of 80 security updates", len(long.SecurityUpdates), len(short.SecurityUpdates))
 	}
-	if len(short.Info.Updates) != 50 || !short.Truncated || short.Packages != nil || *short.UpdatesTotal != 121 {
-		t.Errorf("%d updates with their versions, truncated %v, rows %v", len(short.Info.Updates), short.Truncated, short.Packages)
+	if len(short.Info.Updates) != 0 || !short.Truncated || short.Packages != nil || *short.UpdatesTotal != 121 {
+		t.Errorf("%d updates beside those for security, truncated %v, rows %v", len(short.Info.Updates), short.Truncated, short.Packages)
 	}
-	if short.Info.Updates[0] != "libexample001 3.7.9-2+deb12u6 → 3.7.9-2+deb12u7" {
-		t.Errorf("the first is %q, want a security update", short.Info.Updates[0])
+	for i, want := range map[int]string{0: "libexample001 3.7.9-2+deb12u6 → 3.7.9-2+deb12u7", 49: "libexample074 3.7.9-2+deb12u6 → 3.7.9-2+deb12u7", 50: "libexample076", 79: "libexample119"} {
+		if got := short.SecurityUpdates[i]; got != want {
+			t.Errorf("security update %d is %q, want %q", i, got, want)
+		}
 	}
-	f.pending.Updates = []Package{{Name: "macOS 26.7", Label: "macOS 26.7-25G229", Restart: new(true)}}
-	if r, err := Check(t.Context(), f, Options{Limit: DefaultLimit, Brief: true, Now: noon}); err != nil || len(r.Packages) != 1 || !*r.Packages[0].Restart {
-		t.Errorf("a row that says more is left out: %+v, %v", r.Packages, err)
+}
+
+// Each update is said once to a program, with all that a row knows of it.
+func TestABriefAnswerNamesEachUpdateOnce(t *testing.T) {
+	mac := func(f *fake) {
+		f.pending.Updates = []Package{
+			{Name: "macOS 26.7", Current: "26.6", Candidate: "26.7", Label: "macOS 26.7-25G229", Restart: new(true)},
+			{Name: "Security Update 1", Candidate: "1", Label: "Security Update 1-1", Restart: new(false), Security: new(true)},
+		}
+		f.pending.Security = []string{"Security Update 1"}
+	}
+	for name, c := range map[string]struct {
+		change          func(*fake)
+		updates, secure []string
+	}{
+		"packages":   {func(*fake) {}, []string{"apt 2.6.1 → 2.6.2", "bash 5.2-1 → 5.2-2"}, []string{"zlib1g 1.2 → 1.3"}},
+		"a Mac":      {mac, []string{"macOS 26.7 26.6 → 26.7, restarts, label: macOS 26.7-25G229"}, []string{"Security Update 1 → 1, label: Security Update 1-1"}},
+		"only these": {func(f *fake) { f.pending.Updates = f.pending.Updates[1:2] }, []string{}, []string{"zlib1g 1.2 → 1.3"}},
+		"none of these": {func(f *fake) { f.pending.Updates, f.pending.Security = f.pending.Updates[:1], []string{} },
+			[]string{"bash 5.2-1 → 5.2-2"}, []string{}},
+		"not told apart": {func(f *fake) {
+			f.pending.Updates, f.pending.Security = []Package{{Name: "curl", Candidate: "8"}}, nil
+		}, []string{"curl → 8"}, nil},
+		"advisories": {func(f *fake) {
+			f.pending.Updates, f.pending.Security = []Package{{Name: "curl", Candidate: "8"}}, []string{"SUSE-2026-7"}
+		}, []string{"curl → 8"}, []string{"SUSE-2026-7"}},
+		"a name that no row has": {func(f *fake) { f.pending.Security = []string{"openssl", "zlib1g"} },
+			[]string{"zlib1g 1.2 → 1.3", "apt 2.6.1 → 2.6.2", "bash 5.2-1 → 5.2-2"}, []string{"openssl", "zlib1g"}},
+	} {
+		f := full()
+		c.change(&f)
+		r, err := Check(t.Context(), f, Options{Limit: DefaultLimit, Brief: true, Now: noon})
+		if err != nil || r.Truncated || r.Packages != nil {
+			t.Errorf("%s: %v, truncated %v, rows %v", name, err, r.Truncated, r.Packages)
+		}
+		if diff := cmp.Diff(c.updates, r.Info.Updates) + cmp.Diff(c.secure, r.SecurityUpdates); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestABriefAnswerStaysWithinItsBudget(t *testing.T) {
+	for _, length := range []int{0, 20, 5000} {
+		r, err := Check(t.Context(), many(3000, length), Options{Limit: DefaultLimit, Brief: true, Now: noon})
+		if raw := encoded(t, r); err != nil || len(raw) > briefBudget || len(r.SecurityUpdates) < 20 {
+			t.Errorf("names of %d: %v, %d bytes, %d security updates", length, err, len(raw), len(r.SecurityUpdates))
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ type Report struct {
 	Manager         string        `json:"manager" enum:"apt,dnf,zypper,pacman,apk,softwareupdate"` // the package manager that was asked
 	UpdatesTotal    *int          `json:"updates_total,omitempty"`                                 // before the lists were cut; absent when not known
 	SecurityTotal   *int          `json:"security_total,omitempty"`                                // security updates among them; absent when not known
-	SecurityUpdates []string      `json:"security_updates,omitzero"`                               // packages, or advisories where the manager lists those; without withheld ones; incomplete where unavailable says so
+	SecurityUpdates []string      `json:"security_updates,omitzero"`                               // packages, or advisories where the manager lists those; without withheld ones; incomplete where unavailable says so; without verbose with versions, as in info.updates, which then does not repeat them
 	Packages        []Row         `json:"packages,omitzero" schema:"brief"`                        // security updates first
 	Withheld        []WithheldRow `json:"withheld,omitzero" schema:"brief"`                        // newer versions that updating everything would leave out
 	Held            *int          `json:"held,omitempty"`                                          // held by an administrator of this machine
@@ -30,7 +30,7 @@ type Report struct {
 // Info is the short form of the answer.
 type Info struct {
 	UpdatesAvailable *bool    `json:"updates_available,omitempty"` // absent when it is not known
-	Updates          []string `json:"updates,omitzero"`            // "openssl 3.0.15-1 → 3.0.17-1", in the order of packages
+	Updates          []string `json:"updates,omitzero"`            // "openssl 3.0.15-1 → 3.0.17-1", in the order of packages; without verbose only those that security_updates does not have
 	LastChecked      string   `json:"last_checked,omitempty"`      // when the package lists were refreshed: RFC 3339, UTC
 	OSVersion        string   `json:"os_version,omitempty"`        // name and release of the system
 }

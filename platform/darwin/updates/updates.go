@@ -105,7 +105,7 @@ func noList(err error) error {
 }
 
 // errNoReboot is why it is not known whether a reboot is due.
-var errNoReboot = errors.New("macOS installs what needs a restart during that restart and does not tell whether one was prepared; packages.restart says which updates need one")
+var errNoReboot = errors.New("macOS installs what needs a restart during that restart and does not tell whether one was prepared; each update that needs one says so")
 
 // Reboot implements [updates.Source]. It never knows.
 func (u *Updates) Reboot(context.Context) (updates.Reboot, error) {
