@@ -22,7 +22,7 @@ const longestAddress = 45
 // An IPv4-mapped address (::ffff:192.0.2.1) is the IPv4 address, because the kernel
 // shows IPv4 peers of IPv6 sockets that way. Addresses of translators (64:ff9b::/96, 2002::/16) are
 // the IPv6 addresses that they are: packets carry them so, and a block of one says nothing
-// about the IPv4 address inside.
+// about the IPv4 address inside. Those of this machine are refused in every form (otherSpelling).
 func ParseAddress(text string) (netip.Addr, error) {
 	address, err := netip.ParseAddr(text)
 	if len(text) > longestAddress || err != nil || address.Zone() != "" {

@@ -69,6 +69,13 @@ func TestWhatMustStayReachableIsRefused(t *testing.T) {
 		always       bool
 	}{
 		{"127.0.0.1", "loopback", true}, {"127.9.9.9", "loopback", true}, {"::1", "loopback", true}, {"::ffff:127.0.0.1", "loopback", true},
+		{"::127.0.0.1", "another form of 127.0.0.1, which is a loopback address", true}, {"::ffff:0:127.0.0.1", "loopback", true}, {"64:ff9b::127.0.0.1", "loopback", true},
+		{"64:ff9b:1::127.0.0.1", "loopback", true}, {"2002:7f00:1::1", "loopback", true}, {"2001:0:4136:e378:8000:63bf:80ff:fffe", "another form of 127.0.0.1, which is a loopback address", true},
+		{"2001:db8::5efe:127.0.0.1", "loopback", true}, {"::224.0.0.1", "multicast", true}, {"64:ff9b::0.0.0.0", "unspecified", true}, {"::255.255.255.255", "broadcast", false},
+		{"::192.0.2.9", "another form of 192.0.2.9, which is an address of this machine", true}, {"::ffff:0:192.0.2.9", "an address of this machine", true},
+		{"64:ff9b::192.0.2.9", "an address of this machine", true}, {"64:ff9b:1::192.0.2.9", "an address of this machine", true}, {"2002:c000:209::", "an address of this machine", true},
+		{"2002:c000:209:1:2:3:4:5", "an address of this machine", true}, {"2001:0:4136:e378:8000:63bf:3fff:fdf6", "an address of this machine", true},
+		{"2001:0:c000:209:8000:63bf:3fff:fd00", "an address of this machine", true}, {"fe80::200:5efe:192.0.2.9", "an address of this machine", true},
 		{"0.0.0.0", "unspecified", true}, {"::", "unspecified", true}, {"::ffff:0.0.0.0", "unspecified", true},
 		{"224.0.0.1", "multicast", true}, {"ff02::1", "multicast", true}, {"192.0.2.9", "an address of this machine", true}, {"::ffff:192.0.2.9", "an address of this machine", true},
 		{"192.0.2.1", "the default gateway", false}, {"192.0.2.53", "a resolver", false}, {"fe80::1", "the default gateway", false},
@@ -86,6 +93,15 @@ func TestWhatMustStayReachableIsRefused(t *testing.T) {
 		}
 		if c.always == slices.Contains(m.log, "add") {
 			t.Errorf("%s: the kernel saw %v", c.address, m.log)
+		}
+	}
+}
+
+// An address of others is blocked as it is asked for, whatever form it has.
+func TestFormsOfAddressesOfOthersMayBeBlocked(t *testing.T) {
+	for _, a := range []string{"::203.0.113.7", "64:ff9b::203.0.113.7", "2002:cb00:7107::1", "2001:0:4136:e378:8000:63bf:34ff:8ef8", "64:ff9b::192.0.2.53", "::7"} {
+		if _, err := block(t, newMachine().on(t), Request{Address: a}); err != nil {
+			t.Errorf("%s: %v", a, err)
 		}
 	}
 }

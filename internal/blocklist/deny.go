@@ -3,6 +3,7 @@
 package blocklist
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
+	"sentinel/internal/target"
 )
 
 // A denyReason is why an address must not be blocked.
@@ -17,18 +19,19 @@ type denyReason struct {
 	why    string // ends the sentence "203.0.113.1 is ..."
 	always bool   // --force does not lift it: the block could only do harm
 	others bool   // only sessions of others would end
+	shared bool   // as far as it is this of several addresses
 	ends   *fault.Protected
 }
 
 // denyReason returns the strongest reason against blocking a, or nil.
 func (l *List) denyReason(a netip.Addr, protected []ProtectedAddr) *denyReason {
-	if d := specialAddress(a); d != nil {
+	if d := cmp.Or(specialAddress(a), otherSpelling(a, protected)); d != nil {
 		return d
 	}
 	var found *denyReason
 	for _, v := range protected {
 		if covers(v.Prefix, a) && (found == nil || v.Own || found.others && !v.OthersSession) {
-			found = &denyReason{sanitize.Text(v.Why, maxText), v.Own, v.OthersSession, v.Sessions}
+			found = &denyReason{sanitize.Text(v.Why, maxText), v.Own, v.OthersSession, v.Shared, v.Sessions}
 		}
 	}
 	for _, p := range l.allow {
@@ -37,6 +40,24 @@ func (l *List) denyReason(a netip.Addr, protected []ProtectedAddr) *denyReason {
 		}
 	}
 	return found
+}
+
+// otherSpelling refuses the IPv6 forms of an IPv4 address that is refused for being special or this
+// machine's own, as translators and tunnels have them: whoever asks for one means the other.
+func otherSpelling(a netip.Addr, protected []ProtectedAddr) *denyReason {
+	for _, inner := range target.Carried(a) {
+		found := specialAddress(inner)
+		for _, v := range protected {
+			if found == nil && v.Own && covers(v.Prefix, inner) {
+				found = &denyReason{why: sanitize.Text(v.Why, maxText), always: true}
+			}
+		}
+		if found != nil {
+			found.why = fmt.Sprintf("another form of %s, which is %s", inner, found.why)
+			return found
+		}
+	}
+	return nil
 }
 
 // specialAddress judges an address by what it is on every machine (RFC 6890).
@@ -84,6 +105,8 @@ func (l *List) checkAllowed(ctx context.Context, a netip.Addr, r Request, on dep
 		return d != nil, nil
 	case d != nil && d.others && !r.EndSession:
 		return false, endsSession(a, d)
+	case d != nil && d.shared && !d.others:
+		return false, d.refusal(a).WithFix("Refuse it in the proxy itself, which knows whose connection is whose; or " + forceHint(a))
 	case d != nil && !d.others:
 		return false, d.refusal(a).WithFix("Leave it reachable, or " + forceHint(a))
 	case on.unknown != nil:

@@ -39,6 +39,9 @@ type ProtectedAddr struct {
 	// OthersSession says that only sessions of others depend on it, so that it may be blocked by
 	// whoever asks for their end.
 	OthersSession bool
+	// Shared says that a proxy does not show whether it is this address or another that the sessions
+	// depend on.
+	Shared bool
 	// Sessions are those that depend on it, as data; nil for none.
 	Sessions *fault.Protected
 }

@@ -15,7 +15,8 @@ import (
 func ProtectSessions(m *sessions.Model) ([]ProtectedAddr, error) {
 	list := make([]ProtectedAddr, 0, len(m.Addresses))
 	for a, c := range m.Addresses {
-		p := Protect(a, "the other end of "+c.String())
+		p := Protect(a, c.AsPeer())
+		p.Shared = c.Among > 0
 		p.OthersSession = c.Whose() == sessions.Others
 		p.Sessions = c.Data()
 		list = append(list, p)

@@ -58,6 +58,21 @@ func TestSessionsOfOthersEndOnlyOnRequest(t *testing.T) {
 	}
 }
 
+// A refusal says that it is not known to be the caller's, and who can tell.
+func TestAnAddressBehindAProxyIsRefusedWithItsReason(t *testing.T) {
+	stranger := netip.MustParseAddr("203.0.113.66")
+	m := model(sessions.Own)
+	c := m.Addresses[netip.MustParseAddr("203.0.113.7")]
+	c.Sessions[0].Among, c.Among, c.How = 2, 2, "through haproxy (PID 30)"
+	m.Addresses[stranger] = c
+	protected, err := ProtectSessions(m)
+	_, err = (&List{}).checkAllowed(t.Context(), stranger, Request{EndSession: true}, depends{protected, err})
+	want := "203.0.113.66 is one of those connected through haproxy (PID 30), and the sockets of this machine do not tell which of them is the other end of this call's own session of ann from one of 2 hosts."
+	if err == nil || fault.From(err).Code != fault.ProtectedAddress || err.Error() != want || !strings.HasPrefix(fault.From(err).Fix, "Refuse it in the proxy itself") {
+		t.Errorf("%v; %v", err, fault.From(err).Fix)
+	}
+}
+
 // What this machine depends on besides, or the administrator has listed, no request for the end of
 // a session lifts.
 func TestEndOfASessionLiftsNothingElse(t *testing.T) {

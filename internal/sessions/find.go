@@ -78,6 +78,7 @@ type finder struct {
 	opened    map[SocketID][]int // processes that hold it, among those in files
 	serves    map[int]map[Port]bool
 	described map[int]Description
+	traffic   map[SocketID]Traffic
 	logins    []*login
 	listeners map[Port]*Claim // ports whose servers are still to be found
 	model     *Model

@@ -31,10 +31,24 @@ func (f *finder) follow(l *login) {
 		l.gaps = append(l.gaps, fmt.Sprintf("which of %d hosts that talk with a proxy is the other end is not known", len(w.relayed)))
 		w.relayed = nil
 	}
+	w.among = w.hosts()
 	for _, r := range w.relayed {
 		w.outside(r.id, r.how)
 	}
+	l.Among, w.among = w.among, 0
 	w.udpPeers()
+}
+
+// hosts counts those that talk with proxies of the session; 0 where the one is known.
+func (w *walk) hosts() int {
+	all := map[netip.Addr]bool{}
+	for _, r := range w.relayed {
+		all[w.sockets[r.id].Remote.Addr()] = true
+	}
+	if len(all) < 2 {
+		return 0
+	}
+	return len(all)
 }
 
 // A walk follows one session.
@@ -44,6 +58,7 @@ type walk struct {
 	seen    map[SocketID]bool
 	passed  map[int]bool
 	relayed []relayedSocket // of proxies, to other hosts
+	among   int             // hosts of which one is the other end, while they are claimed
 	udp     []Socket        // that are not connected
 }
 
@@ -100,6 +115,11 @@ func (w *walk) port(k Socket, how string) {
 // address claims another host, and the tunnels on the way to it.
 func (w *walk) address(c Connection, how string) {
 	claim(w.model.Addresses, c.Remote, w.to.Session, how)
+	if w.among > 0 {
+		doubtful := w.model.Addresses[c.Remote]
+		doubtful.Among = max(doubtful.Among, w.among)
+		w.model.Addresses[c.Remote] = doubtful
+	}
 	w.to.From = append(w.to.From, c.Remote)
 	if !slices.Contains(w.model.Connections, c) {
 		w.model.Connections = append(w.model.Connections, c)
@@ -154,23 +174,30 @@ func (w *walk) through(inside []Socket) {
 			w.to.gaps = append(w.to.gaps, why)
 		}
 		for _, pid := range holders[k.ID] {
-			w.relay(pid)
+			w.relay(pid, k.ID)
 		}
 	}
 }
 
-// relay goes on from a process that passes a session on: a proxy, or the client of a reverse tunnel.
-func (w *walk) relay(pid int) {
+// relay goes on from a process that passes a session on: a proxy, or the client of a reverse tunnel,
+// which holds one of its connections. Where that leads on to one connection alone, another of the
+// session may lead the process to another.
+func (w *walk) relay(pid int, via SocketID) {
 	if w.passed[pid] {
 		return
 	}
-	w.passed[pid] = true
 	how := "through " + w.name(pid)
 	w.claimProcess(pid, w.to.Session, how)
 	if w.below(pid) {
+		w.passed[pid] = true
 		return
 	}
 	onward := w.onward(pid)
+	if id, known := w.pair(pid, via, onward); known {
+		w.visit([]SocketID{id}, how, false)
+		return
+	}
+	w.passed[pid] = true
 	for _, child := range w.children[pid] {
 		if len(onward) > 0 {
 			break

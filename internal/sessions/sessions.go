@@ -40,7 +40,10 @@ type Session struct {
 	Since    time.Time    // zero if unknown
 	Terminal string       // such as pts/0; empty without one
 	Local    bool         // at a terminal of the machine itself
-	Whose    Ownership
+	// Among is how many hosts talk with a proxy of the session that does not show which of them it
+	// comes from; 0 where that is known. From has them all.
+	Among int
+	Whose Ownership
 }
 
 // A Port is a port of this machine.
@@ -54,6 +57,9 @@ type Claim struct {
 	Sessions []*Session // never empty
 	// How it carries them, as in "through haproxy (PID 12)"; empty for directly.
 	How string
+	// Among is set for an address where that is one of so many hosts behind a proxy, of which one is the
+	// other end.
+	Among int
 	// Listens is set for a process that takes new logins of that kind and carries none that is open.
 	Listens bool
 }
@@ -73,6 +79,22 @@ const maxNamed = 3
 // String names the sessions, the caller's own first, so that it can end a sentence such as
 // "203.0.113.7 carries ...".
 func (c Claim) String() string {
+	text := c.names()
+	if c.How != "" {
+		text += ", " + c.How
+	}
+	return text
+}
+
+// AsPeer says what an address is to the sessions, to end the sentence "203.0.113.7 is ...".
+func (c Claim) AsPeer() string {
+	if c.Among == 0 {
+		return "the other end of " + c.String()
+	}
+	return fmt.Sprintf("one of those connected %s, and the sockets of this machine do not tell which of them is the other end of %s", c.How, c.names())
+}
+
+func (c Claim) names() string {
 	sorted := c.sorted()
 	var names []string
 	for _, s := range sorted[:min(len(sorted), maxNamed)] {
@@ -81,11 +103,7 @@ func (c Claim) String() string {
 	if more := len(sorted) - len(names); more > 0 {
 		names = append(names, humanize.Count(more, "more session", "more sessions"))
 	}
-	text := strings.Join(names, " and ")
-	if c.How != "" {
-		text += ", " + c.How
-	}
-	return text
+	return strings.Join(names, " and ")
 }
 
 // String describes the session: "the session of ann from 203.0.113.7 at pts/0, since ...".
@@ -99,8 +117,12 @@ func (s *Session) String() string {
 	if s.User != "" {
 		text += " of " + sanitize.Text(s.User, 32)
 	}
+	if s.Among > 0 {
+		text += fmt.Sprintf(" from one of %d hosts", s.Among)
+	}
 	for i, a := range s.From {
 		switch {
+		case s.Among > 0:
 		case i == 0:
 			text += " from " + a.String()
 		case i < maxNamed:

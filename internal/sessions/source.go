@@ -23,6 +23,9 @@ type Source interface {
 	Describe(ctx context.Context, pid int) (Description, error)
 	// Peers returns with whom UDP ports have exchanged packets, for sockets that are not connected.
 	Peers(ctx context.Context, ports []uint16) ([]Peer, error)
+	// Traffic returns how much went through TCP connections, of this run's network namespace and as far
+	// as the system tells.
+	Traffic(ctx context.Context) (map[SocketID]Traffic, error)
 	// Tunnels returns those that packets between two addresses travel in.
 	Tunnels(ctx context.Context, c Connection) ([]Tunnel, error)
 }
@@ -112,6 +115,9 @@ type Peer struct {
 	Address netip.Addr
 	Came    bool // the first packet came from there
 }
+
+// Traffic is how many bytes a connection has moved, without those that were sent once more.
+type Traffic struct{ Sent, Received uint64 }
 
 // A Tunnel is an interface whose packets travel inside of others.
 type Tunnel struct {

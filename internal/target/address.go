@@ -25,7 +25,7 @@ func Forbidden(addr netip.Addr) string {
 	case addr.IsUnspecified() || addr.IsMulticast() || within(addr, "0.0.0.0/8", "240.0.0.0/4", "fec0::/10", "2001::/32", "100::/64"):
 		return "is not the address of one host"
 	}
-	for _, inner := range carried(addr) {
+	for _, inner := range Carried(addr) {
 		if inner.IsLoopback() || Forbidden(inner) != "" {
 			return "carries " + inner.String() + " inside of it"
 		}
@@ -40,7 +40,7 @@ func Own(addr netip.Addr, own []netip.Addr) bool {
 	if addr.IsLoopback() || slices.Contains(own, addr.WithZone("")) {
 		return true
 	}
-	return slices.ContainsFunc(carried(addr), func(inner netip.Addr) bool { return Own(inner, own) })
+	return slices.ContainsFunc(Carried(addr), func(inner netip.Addr) bool { return Own(inner, own) })
 }
 
 // isMetadata recognizes the metadata services that are not link-local: all local
@@ -58,9 +58,9 @@ func metadataNames() []string {
 	}
 }
 
-// carried returns the IPv4 addresses that an IPv6 address may embed, judging by its
-// form.
-func carried(addr netip.Addr) []netip.Addr {
+// Carried returns the IPv4 addresses that an IPv6 address may embed, judging by its
+// form (RFC 4291, 6052, 3056, 4380, 5214): that of a translator, or of the ends of a tunnel.
+func Carried(addr netip.Addr) []netip.Addr {
 	if !addr.Is6() || addr == netip.IPv6Loopback() {
 		return nil
 	}
@@ -72,6 +72,8 @@ func carried(addr netip.Addr) []netip.Addr {
 		return []netip.Addr{netip.AddrFrom4([4]byte(b[12:]))}
 	case within(addr, "2002::/16"):
 		return []netip.Addr{netip.AddrFrom4([4]byte(b[2:6]))}
+	case within(addr, "2001::/32"): // Teredo: the server, and the client, inverted
+		return []netip.Addr{netip.AddrFrom4([4]byte(b[4:8])), netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]})}
 	case b[10] == 0x5e && b[11] == 0xfe && b[8]&^2 == 0 && b[9] == 0: // ISATAP, with any prefix
 		return []netip.Addr{netip.AddrFrom4([4]byte(b[12:]))}
 	default:
@@ -82,13 +84,18 @@ func carried(addr netip.Addr) []netip.Addr {
 // translated returns the IPv4 addresses that local translators (RFC 8215) may
 // extract; which one depends on the length of their prefix, 48, 56, 64 or 96 bits
 // (RFC 6052, section 2.2). At least three of the four are made of unrelated bits,
-// so only metadata services and link-local addresses are kept.
+// so only metadata services and link-local addresses are kept; the last 32 bits are zero unless they
+// are the address.
 func translated(b [16]byte) []netip.Addr {
 	places := []netip.Addr{
 		netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]}), netip.AddrFrom4([4]byte{b[7], b[9], b[10], b[11]}),
 		netip.AddrFrom4([4]byte(b[9:13])), netip.AddrFrom4([4]byte(b[12:])),
 	}
-	return slices.DeleteFunc(places, func(a netip.Addr) bool { return !a.IsLinkLocalUnicast() && !isMetadata(a) })
+	places = slices.DeleteFunc(places, func(a netip.Addr) bool { return !a.IsLinkLocalUnicast() && !isMetadata(a) })
+	if b[12] != 0 {
+		places = append(places, netip.AddrFrom4([4]byte(b[12:])))
+	}
+	return places
 }
 
 func within(addr netip.Addr, networks ...string) bool {

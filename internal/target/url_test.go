@@ -39,7 +39,7 @@ func TestURLsThatAreRefused(t *testing.T) {
 		"http://169.254.169.254/latest/meta-data/", "https://169.254.169.254/", "https://169.254.0.1/", "https://[fe80::1]/", "https://[fe80::1%25eth0]/", "https://[::ffff:169.254.169.254]/",
 		"https://[::ffff:a9fe:a9fe]/", "https://[64:ff9b::a9fe:a9fe]/", "https://[64:ff9b:1::a9fe:a9fe]/", "https://[2002:a9fe:a9fe::1]/", "https://[::169.254.169.254]/",
 		"https://[2001:db8::5efe:a9fe:a9fe]/", "https://[2001:db8::200:5efe:a9fe:a9fe]/", "https://[fd00:ec2::254]/", "https://[fd20:ce::254]/", "https://100.100.100.200/", "https://192.0.0.192/", "https://168.63.129.16/",
-		"https://[64:ff9b::7f00:1]/", "https://[2002:7f00:1::]/", "https://[2001:0:a9fe:a9fe::1]/", "https://0.0.0.0/", "https://[::]/", "https://0.1.2.3/", "https://224.0.0.1/", "https://[ff02::1]/",
+		"https://[64:ff9b::7f00:1]/", "https://[64:ff9b:1::7f00:1]/", "https://[2002:7f00:1::]/", "https://[2001:0:a9fe:a9fe::1]/", "https://0.0.0.0/", "https://[::]/", "https://0.1.2.3/", "https://224.0.0.1/", "https://[ff02::1]/",
 		"https://255.255.255.255/", "https://240.0.0.1/", "https://2852039166/", "https://0xa9fea9fe/", "https://0251.0376.0251.0376/", "https://169.254.43518/", "https://127.1/", "https://1.2.3.4.5/",
 		"https://metadata.google.internal/", "https://METADATA.google.internal./", "https://metadata/", "https://instance-data/", "https://metadata.azure.internal/",
 		"https://example.com:0/", "https://example.com:65536/", "https://example.com:/", "https://example.com:-1/", "https://example.com:80:80/", "https://example.com:https/",

@@ -183,6 +183,11 @@ func (r *reading) Describe(_ context.Context, pid int) (sessions.Description, er
 // exchanges packets.
 func (*reading) Peers(context.Context, []uint16) ([]sessions.Peer, error) { return nil, nil }
 
+// Traffic implements [sessions.Source]: no program tells it of a connection for certain.
+func (*reading) Traffic(context.Context) (map[sessions.SocketID]sessions.Traffic, error) {
+	return nil, nil
+}
+
 // Tunnels implements [sessions.Source]. What carries those of macOS is told by few programs, which
 // the blocklist asks.
 func (*reading) Tunnels(context.Context, sessions.Connection) ([]sessions.Tunnel, error) {

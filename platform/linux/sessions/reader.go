@@ -191,3 +191,14 @@ func (r *reading) Tunnels(ctx context.Context, c sessions.Connection) ([]session
 	}
 	return list, err
 }
+
+// Traffic implements [sessions.Source].
+func (*reading) Traffic(ctx context.Context) (map[sessions.SocketID]sessions.Traffic, error) {
+	all := map[sessions.SocketID]sessions.Traffic{}
+	err := sockdiag.DumpTraffic(ctx, func(d sockdiag.Socket) {
+		if d.Inode != 0 && d.Traffic != nil {
+			all[sessions.SocketID(d.Inode)] = sessions.Traffic(*d.Traffic)
+		}
+	})
+	return all, err
+}

@@ -38,6 +38,7 @@ func TestSessionsOfOtherServersAreFound(t *testing.T) {
 	t.Run("tinysshd", s.tinysshd)
 	t.Run("telnetd", s.telnetd)
 	t.Run("haproxy", s.haproxy)
+	t.Run("strangers behind haproxy", s.strangers)
 	t.Run("tinyproxy", s.tinyproxy)
 	t.Run("a jump host", s.jumpHost)
 	t.Run("another network namespace", s.otherNamespace)
@@ -182,6 +183,30 @@ func (s *site) haproxy(t *testing.T) {
 	s.listens("peer", "2445")
 	m := model(t, s.ssh("peer", "", "127.0.0.1", "2445", "-tt"))
 	s.isOwnThrough(t, m, 2444)
+}
+
+// strangers share a proxy with the caller: one is logged in, one has not gone further than the greeting.
+// It passes bytes on as they are, so the kernel's counts tell who is who; a connection to a proxy that
+// makes others of them is told apart from none.
+func (s *site) strangers(t *testing.T) {
+	const defaults = "global\n user haproxy\n group haproxy\ndefaults\n mode tcp\n timeout connect 5s\n timeout client 10m\n timeout server 10m\n"
+	s.program(t, "/run/shared.cfg", defaults+"listen plain\n bind :2446\n server s 127.0.0.1:2201\n"+
+		"listen inner\n bind 127.0.0.1:2447 accept-proxy\n server s 127.0.0.1:2201\n"+
+		"listen header\n bind :2448\n server s 127.0.0.1:2447 send-proxy\n", "haproxy", "-db", "-f", "/run/shared.cfg")
+	s.listens("", "2446")
+	own := s.ssh("peer", proxied, here, "2446", "-tt")
+	s.ssh("peer", bob, here, "2446") // without a terminal, so that the two have not done the same
+	knock(t, eve, net.JoinHostPort(here, "2446"))
+	var got string
+	testenv.WaitFor(t, "the caller's own address alone", func() bool {
+		m := model(t, own)
+		got = whose(m)
+		return len(m.Hidden()) == 0 && strings.Contains(got, proxied+" own") && strings.Contains(got, bob+" others'") && !strings.Contains(got, eve)
+	})
+	behind := s.ssh("peer", proxied, here, "2448", "-tt")
+	if got = whose(model(t, behind)); !strings.Contains(got, proxied+" own") || !strings.Contains(got, bob+" own") || !strings.Contains(got, eve+" own") {
+		t.Errorf("where bytes are added: %s", got)
+	}
 }
 
 func (s *site) file(t *testing.T, name, content string) string {

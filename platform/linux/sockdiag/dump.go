@@ -24,6 +24,15 @@ const replyLimit = 2 * time.Second
 // socket of both address families in the caller's network namespace. The list is
 // not a snapshot: sockets that open or close meanwhile may or may not be in it.
 func Dump(ctx context.Context, protocol uint8, visit func(Socket)) error {
+	return dump(ctx, protocol, 0, visit)
+}
+
+// DumpTraffic is [Dump] for TCP, with the traffic of each connection.
+func DumpTraffic(ctx context.Context, visit func(Socket)) error {
+	return dump(ctx, unix.IPPROTO_TCP, 1<<(attributeInfo-1), visit)
+}
+
+func dump(ctx context.Context, protocol, attributes uint8, visit func(Socket)) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
 		return fmt.Errorf("open sock_diag: %w", err)
@@ -35,7 +44,7 @@ func Dump(ctx context.Context, protocol uint8, visit func(Socket)) error {
 	}
 	buf := make([]byte, bufferSize)
 	for _, family := range []uint8{familyInet, familyInet6} {
-		if err := dumpFamily(ctx, fd, request(family, protocol), buf, visit); err != nil {
+		if err := dumpFamily(ctx, fd, request(family, protocol, attributes), buf, visit); err != nil {
 			return err
 		}
 	}

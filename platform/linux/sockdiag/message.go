@@ -18,6 +18,13 @@ type Socket struct {
 	State         uint8          // of include/net/tcp_states.h, 1 to 12
 	UID           int            // who made it
 	Inode         uint64         // 0 for a socket without a process, such as TIME_WAIT
+	Traffic       *Traffic       // nil unless it was asked for and the kernel tells
+}
+
+// Traffic is how many bytes of data a TCP connection has moved.
+type Traffic struct {
+	Sent     uint64 // without what was sent again
+	Received uint64 // in order, whether or not a process has read them
 }
 
 // ErrFormat reports a reply that does not have the form of struct
@@ -41,6 +48,12 @@ const (
 	dumpSequence  = 1
 	addressOffset = 8
 
+	attributeInfo = 2 // INET_DIAG_INFO: struct tcp_info
+	// Offsets in struct tcp_info of linux/tcp.h: the first since Linux 4.1, the others since 4.19.
+	bytesReceived = 128
+	bytesSent     = 200
+	bytesRetrans  = 208
+
 	// states asks for states 1 to 12. Bit 13, in Linux 6.8 and later, would add TCP sockets that
 	// are bound but neither listen nor connect: nothing reaches them, and neither ss nor
 	// /proc/net/tcp shows them.
@@ -48,14 +61,14 @@ const (
 )
 
 // request builds the message that asks for all live sockets of a family and
-// protocol.
-func request(family, protocol uint8) []byte {
+// protocol, with attributes, each a bit.
+func request(family, protocol, attributes uint8) []byte {
 	b := make([]byte, requestSize)
 	binary.NativeEndian.PutUint32(b[0:], requestSize)
 	binary.NativeEndian.PutUint16(b[4:], typeDiag)
 	binary.NativeEndian.PutUint16(b[6:], flagRequest|flagDump)
 	binary.NativeEndian.PutUint32(b[8:], dumpSequence)
-	b[16], b[17] = family, protocol
+	b[16], b[17], b[18] = family, protocol, attributes
 	binary.NativeEndian.PutUint32(b[20:], states)
 	return b
 }
@@ -136,7 +149,25 @@ func parseSocket(b []byte) (Socket, error) {
 		State:  b[1],
 		UID:    int(binary.NativeEndian.Uint32(b[64:])),
 		Inode:  uint64(binary.NativeEndian.Uint32(b[68:])),
+
+		Traffic: traffic(b[messageSize:]),
 	}, nil
+}
+
+// traffic looks for it in the attributes of a socket (struct rtattr: length and type).
+func traffic(b []byte) *Traffic {
+	for len(b) >= 4 {
+		length := int(binary.NativeEndian.Uint16(b))
+		if length < 4 || length > len(b) {
+			return nil
+		}
+		if info := b[4:length]; binary.NativeEndian.Uint16(b[2:]) == attributeInfo && len(info) >= bytesRetrans+8 {
+			count := func(offset int) uint64 { return binary.NativeEndian.Uint64(info[offset:]) }
+			return &Traffic{Sent: count(bytesSent) - count(bytesRetrans), Received: count(bytesReceived)}
+		}
+		b = b[min(len(b), (length+3)&^3):]
+	}
+	return nil
 }
 
 func address(ip, port []byte, index uint32) netip.AddrPort {

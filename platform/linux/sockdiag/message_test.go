@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/netip"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -63,10 +64,10 @@ func TestRepliesReadAddressesStateAndInode(t *testing.T) {
 	}
 	got, done, err := parsed(datagram)
 	want := []Socket{
-		{at("192.0.2.23:43122"), at("203.0.113.80:443"), 1, 0, 40112},
-		{at("[fe80::1%3]:546"), at("[::]:0"), 10, 0, 7},
-		{at("192.0.2.1:80"), at("203.0.113.9:5000"), 6, 0, 0},
-		{at("[2001:db8::1]:443"), at("[2001:db8::2]:50000"), 1, 1001, 8},
+		{at("192.0.2.23:43122"), at("203.0.113.80:443"), 1, 0, 40112, nil},
+		{at("[fe80::1%3]:546"), at("[::]:0"), 10, 0, 7, nil},
+		{at("192.0.2.1:80"), at("203.0.113.9:5000"), 6, 0, 0, nil},
+		{at("[2001:db8::1]:443"), at("[2001:db8::2]:50000"), 1, 1001, 8, nil},
 	}
 	if err != nil || done || !reflect.DeepEqual(got, want) {
 		t.Errorf("done %v, %v\n got %v\nwant %v", done, err, got, want)
@@ -133,7 +134,7 @@ func TestCutRepliesAreErrorsOrWholeSockets(t *testing.T) {
 }
 
 func TestRequestAsksForLiveSockets(t *testing.T) {
-	b := request(familyInet6, 17)
+	b := request(familyInet6, 17, 0)
 	if len(b) != 72 || binary.NativeEndian.Uint32(b) != 72 || b[16] != familyInet6 || b[17] != 17 {
 		t.Errorf("% x", b)
 	}
@@ -162,4 +163,33 @@ func FuzzReplies(f *testing.F) {
 			t.Errorf("%d sockets in %d bytes, %v", visits, len(b), err)
 		}
 	})
+}
+
+// attribute builds a struct rtattr, padded as the kernel does.
+func attribute(kind uint16, body []byte) []byte {
+	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(body)))
+	b = append(binary.NativeEndian.AppendUint16(b, kind), body...)
+	return append(b, make([]byte, (4-len(b)%4)%4)...)
+}
+
+func TestTrafficIsReadFromTheInfoOfASocket(t *testing.T) {
+	info := make([]byte, bytesRetrans+24)
+	for at, n := range map[int]uint64{bytesReceived: 70, bytesSent: 50, bytesRetrans: 8} {
+		binary.NativeEndian.PutUint64(info[at:], n)
+	}
+	for name, c := range map[string]struct {
+		attributes []byte
+		want       *Traffic
+	}{
+		"beside others":            {append(attribute(8, []byte{0}), attribute(attributeInfo, info)...), &Traffic{Sent: 42, Received: 70}},
+		"of a kernel before 4.19":  {attribute(attributeInfo, info[:192]), nil},
+		"longer than the message":  {attribute(attributeInfo, info)[:60], nil},
+		"with a length of nothing": {make([]byte, 8), nil},
+		"none":                     {nil, nil},
+	} {
+		list, _, err := parsed(message(typeDiag, append(slices.Clone(http), c.attributes...)))
+		if err != nil || len(list) != 1 || !reflect.DeepEqual(list[0].Traffic, c.want) {
+			t.Errorf("%s: %+v, %v", name, list, err)
+		}
+	}
 }
