@@ -36,6 +36,7 @@ while read -r pid </opt/ask; do
 		echo "oom $(cat /proc/$pid/oom_score_adj)"
 		echo "directory $(readlink /proc/$pid/cwd)"
 		sed -n 's/^Max \(cpu time\|file size\|data size\|address space\) *\([^ ]*\) *\([^ ]*\).*/\1 \2 \3/p' /proc/$pid/limits
+		sed -n 's/^Max pending signals *\([^ ]*\).*/pending signals \1/p' /proc/$pid/limits
 	} | sort -u >/opt/answer
 done
 END
@@ -56,7 +57,7 @@ ulimit -S -v 9000000
 echo 100000000 >/proc/self/timerslack_ns
 echo 900 >/proc/self/oom_score_adj
 first=$(sed 's/processors of all \([0-9]*\).*/\1/' /opt/all)
-nice -n 19 ionice -c 3 taskset -c "$first" chrt --idle 0 sudo -n /usr/local/bin/sentinel --request get_asset_info </opt/stdin >/dev/null &
+nice -n 19 ionice -c 3 taskset -c "$first" chrt --idle 0 prlimit --sigpending=0:5000 sudo -n /usr/local/bin/sentinel --request get_asset_info </opt/stdin >/dev/null &
 exec 3>/opt/stdin
 while :; do
 	for pid in $(pgrep -u root -f '^/usr/local/bin/sentinel --request'); do
@@ -89,7 +90,7 @@ wait
 	said, all, _ := strings.Cut(strings.TrimSpace(string(out)), "\nprocessors of all ")
 	want := strings.Join([]string{
 		"address space unlimited unlimited", "cpu time unlimited unlimited", "data size unlimited unlimited", "directory /", "file size unlimited unlimited",
-		"group own", "ioprio none: prio 0", "nice 0", "oom 0", "policy 0", "processors " + all, "session own", "timer slack 50000", "umask 0022",
+		"group own", "ioprio none: prio 0", "nice 0", "oom 0", "pending signals 4096", "policy 0", "processors " + all, "session own", "timer slack 50000", "umask 0022",
 	}, "\n")
 	if diff := cmp.Diff(want, said); diff != "" {
 		t.Errorf("-want +got:\n%s%s", diff, stderr.String())

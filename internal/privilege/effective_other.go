@@ -9,3 +9,5 @@ import "syscall"
 func seteuid(uid int) error { return syscall.Seteuid(uid) }
 
 func setegid(gid int) error { return syscall.Setegid(gid) }
+
+func reachesThreads() error { return nil }

@@ -27,6 +27,9 @@ func AsUser(uid int, f func() error) (err error) {
 	if uid <= 0 || uid >= 1<<31-1 {
 		uid = nobody
 	}
+	if err := reachesThreads(); err != nil {
+		return fmt.Errorf("drop root: %w", err)
+	}
 	looking.Lock()
 	defer looking.Unlock()
 	groups, err := syscall.Getgroups()

@@ -133,3 +133,16 @@ func TestAnOrdinaryUserStaysOne(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// With few signals that may wait the runtime would wait for its threads for ever.
+func TestRootIsNotGivenUpWhereThreadsAreNotReached(t *testing.T) {
+	testenv.Need(t, os.Geteuid() == 0, "root, to give it up")
+	if !testenv.Inside(t, "prlimit", "--sigpending=0:") {
+		return
+	}
+	testenv.HangGuard(t)
+	err := AsUser(1000, func() error { t.Error("it ran"); return nil })
+	if err == nil || !strings.Contains(err.Error(), "RLIMIT_SIGPENDING") {
+		t.Errorf("%v", err)
+	}
+}

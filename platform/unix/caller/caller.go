@@ -24,8 +24,10 @@ func Umask() { unix.Umask(umask) }
 // Leave makes the limits and the priority of this process those of a service of root's. Where the
 // system does not let it, they stay as they are. It never takes anything away.
 func Leave() {
-	for resource, least := range limits {
-		raise(resource, least)
+	for _, list := range []map[int]unix.Rlimit{limits, ownLimits} {
+		for resource, least := range list {
+			raise(resource, least)
+		}
 	}
 	resetPriority()
 }
