@@ -162,7 +162,7 @@ func (s session) begin(ctx context.Context, call invocation, c change) (journalE
 	s.who.From = s.cameFrom(ctx, call.op)
 	e, err := s.journal.Begin(ctx, journal.Intent{
 		Tool: call.op.Name, Arguments: c.object, Reason: cmp.Or(c.reason, call.args.Text("reason")), Who: s.who, Program: s.program(),
-	}, s.rateLimit(call.op))
+	}, s.rateLimit(call.op), s.dayLimit())
 	if err != nil && s.mayGoUnrecorded(call, c, err) {
 		return journalEntry{gap: err}, nil
 	}

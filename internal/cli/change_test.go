@@ -14,6 +14,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/blocklist"
+	"sentinel/internal/config"
 	"sentinel/internal/fault"
 	"sentinel/internal/firewall"
 	"sentinel/internal/host"
@@ -21,6 +22,7 @@ import (
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
 	"sentinel/internal/services"
+	"sentinel/internal/testenv"
 )
 
 // changing is a session with a journal of its own.
@@ -55,6 +57,27 @@ func TestAFailedChangeNamesItsRecord(t *testing.T) {
 		if fault.From(err).Code != fault.From(c.err).Code {
 			t.Errorf("%s: became %v", name, err)
 		}
+	}
+}
+
+// What a user has begun in a day counts, whatever it was.
+func TestAUserWhoWritesTheJournalFullIsStopped(t *testing.T) {
+	s, call := changing(t)
+	s.journal, s.config = quietJournal(testenv.MemDir(t)), config.Default()
+	eve, other := 1000, 1001
+	s.who = journal.Who{SudoUID: &eve}
+	for range perDay {
+		if _, err := s.journal.Begin(t.Context(), journal.Intent{Tool: "send_telemetry_webhook", Who: s.who}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := s.commit(t.Context(), call, failing(nil))
+	if e := fault.From(err); e.Code != fault.RateLimited || !strings.HasPrefix(e.Fix, "Wait 1440 min;") {
+		t.Errorf("%v %s", err, e.Fix)
+	}
+	s.who = journal.Who{SudoUID: &other}
+	if _, err := s.commit(t.Context(), call, failing(errors.New("done"))); fault.From(err).Code == fault.RateLimited {
+		t.Errorf("another user: %v", err)
 	}
 }
 

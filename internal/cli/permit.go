@@ -145,6 +145,23 @@ func (s session) rateLimit(op ops.Operation) *journal.Limit {
 	}
 }
 
+// perDay bounds what one user has written into the journal, whose oldest records are removed when it
+// is full: it keeps 256 MB, and a change takes some 2 kB. Who could fill it would have it forget what
+// they did within a day; so it takes them months.
+const perDay = 2000
+
+// dayLimit bounds the changes of a user whom the policy limits, and of nobody else: the share of
+// others stays theirs.
+func (s session) dayLimit() *journal.Limit {
+	if !limited(s.who) {
+		return nil
+	}
+	own := *s.who.SudoUID
+	return &journal.Limit{Most: perDay, Within: 24 * time.Hour, Counts: func(r journal.Record) bool {
+		return r.Who != nil && r.Who.SudoUID != nil && *r.Who.SudoUID == own
+	}}
+}
+
 // countsAs counts what limited callers did of these effects.
 func countsAs(effects ...ops.Effect) func(journal.Record) bool {
 	return func(r journal.Record) bool {

@@ -5,6 +5,7 @@ package cli
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"sentinel/internal/doctor"
 	"sentinel/internal/fault"
@@ -39,6 +40,29 @@ func TestWhatIsOffForProgramsIsOffForRootsToo(t *testing.T) {
 		named := func(tool doctor.Tool) bool { return tool.Name == name }
 		if slices.ContainsFunc(rootTools(nil), named) || !slices.ContainsFunc(rootTools([]string{name}), named) {
 			t.Errorf("%s: the doctor asks sudo for %v, and switched on for %v", name, rootTools(nil), rootTools([]string{name}))
+		}
+	}
+}
+
+// Whoever is limited can fill the journal, which forgets its oldest records, only slowly, and without
+// using up what others may do.
+func TestNobodyFillsTheJournalWithinDays(t *testing.T) {
+	eve, other := 1000, 1001
+	limits := session{who: journal.Who{SudoUID: &eve}}.dayLimit()
+	if limits.Most != 2000 || limits.Within != 24*time.Hour {
+		t.Errorf("%d within %v", limits.Most, limits.Within)
+	}
+	for _, c := range []struct {
+		who  *journal.Who
+		want bool
+	}{{&journal.Who{SudoUID: &eve}, true}, {&journal.Who{SudoUID: &other}, false}, {&journal.Who{UID: eve}, false}, {nil, false}} {
+		if got := limits.Counts(journal.Record{Tool: "unblock_ip_address", Who: c.who}); got != c.want {
+			t.Errorf("%+v counts: %v", c.who, got)
+		}
+	}
+	for _, who := range []journal.Who{{}, {SudoUID: new(0)}} {
+		if limit := (session{who: who}).dayLimit(); limit != nil {
+			t.Errorf("%+v has a limit", who)
 		}
 	}
 }

@@ -17,9 +17,9 @@ import (
 const outcomeReserve = 64 << 10
 
 // appendRecord writes one record and returns the new head.
-func (j *Journal) appendRecord(ctx context.Context, r Record, limit *Limit, announced bool) (Head, error) {
+func (j *Journal) appendRecord(ctx context.Context, r Record, limits []*Limit, announced bool) (Head, error) {
 	announced = announced && j.Announce != nil
-	a, err := j.appendLocked(ctx, r, limit, announced)
+	a, err := j.appendLocked(ctx, r, limits, announced)
 	if err != nil {
 		return Head{}, j.failed(err)
 	}
@@ -30,7 +30,7 @@ func (j *Journal) appendRecord(ctx context.Context, r Record, limit *Limit, anno
 }
 
 // appendLocked returns the new head, signed if it will be announced.
-func (j *Journal) appendLocked(ctx context.Context, r Record, limit *Limit, announced bool) (Announcement, error) {
+func (j *Journal) appendLocked(ctx context.Context, r Record, limits []*Limit, announced bool) (Announcement, error) {
 	if err := ctx.Err(); err != nil {
 		return Announcement{}, err
 	}
@@ -50,7 +50,7 @@ func (j *Journal) appendLocked(ctx context.Context, r Record, limit *Limit, anno
 		return Announcement{}, err
 	}
 	defer s.close()
-	head, err := j.appendTo(ctx, s, r, limit)
+	head, err := j.appendTo(ctx, s, r, limits)
 	if err != nil || !announced {
 		return Announcement{Head: head}, err
 	}
@@ -60,7 +60,7 @@ func (j *Journal) appendLocked(ctx context.Context, r Record, limit *Limit, anno
 // appendTo performs the steps of an append, with the lock held. The process may die
 // after any of them; recover.go lists what each crash leaves. Every step must succeed for an
 // intent. An outcome is written even if the head cannot be, because the action has happened.
-func (j *Journal) appendTo(ctx context.Context, s *state, r Record, limit *Limit) (Head, error) {
+func (j *Journal) appendTo(ctx context.Context, s *state, r Record, limits []*Limit) (Head, error) {
 	r.Time = j.now().UTC().Truncate(time.Millisecond)
 	if s.behind {
 		if err := j.repairHead(s); err != nil && r.Event == EventIntent {
@@ -68,7 +68,7 @@ func (j *Journal) appendTo(ctx context.Context, s *state, r Record, limit *Limit
 		}
 	}
 	if r.Event == EventIntent {
-		if err := j.admit(s, r.Time, limit); err != nil {
+		if err := j.admit(s, r.Time, limits); err != nil {
 			return Head{}, err
 		}
 	}
@@ -85,11 +85,13 @@ func (j *Journal) appendTo(ctx context.Context, s *state, r Record, limit *Limit
 	return j.advanceHead(s, r)
 }
 
-// admit checks the limit and reserves space for an intent and its outcome. Only an
+// admit checks the limits and reserves space for an intent and its outcome. Only an
 // intent starts a new file: the space reserved for outcomes is in the current one.
-func (j *Journal) admit(s *state, now time.Time, limit *Limit) error {
-	if err := limit.check(s, now); err != nil {
-		return err
+func (j *Journal) admit(s *state, now time.Time, limits []*Limit) error {
+	for _, limit := range limits {
+		if err := limit.check(s, now); err != nil {
+			return err
+		}
 	}
 	if s.current.size+maxLine > j.maxFile {
 		if err := j.rotate(s); err != nil {

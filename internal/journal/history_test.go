@@ -221,6 +221,32 @@ func TestOnlySoManyBeginWithinATime(t *testing.T) {
 	sound(t, j)
 }
 
+// Whichever of several limits is reached refuses.
+func TestEachOfSeveralLimitsHolds(t *testing.T) {
+	j := fresh(t)
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	minute, day := &Limit{Most: 2, Within: time.Minute}, &Limit{Most: 3, Within: 24 * time.Hour}
+	for _, step := range []struct {
+		at   time.Duration
+		wait string
+	}{
+		{0, ""}, {time.Second, ""}, {2 * time.Second, "Wait 58 s;"}, {time.Hour, ""}, {2 * time.Hour, "Wait 1320 min;"}, {24 * time.Hour, ""},
+	} {
+		j.now = func() time.Time { return start.Add(step.at) }
+		e, err := j.Begin(t.Context(), block("x"), nil, minute, day)
+		if step.wait == "" {
+			if err != nil {
+				t.Fatalf("%v: %v", step.at, err)
+			}
+			finish(t, e)
+			continue
+		}
+		if known, ok := errors.AsType[*fault.Error](err); !ok || known.Code != fault.RateLimited || !strings.Contains(known.Fix, step.wait) {
+			t.Errorf("%v: %+v", step.at, err)
+		}
+	}
+}
+
 // A timer reports every five minutes; what somebody did must not be lost among
 // that.
 func TestReportsByTheTimerAreOneAction(t *testing.T) {

@@ -104,8 +104,8 @@ type Entry struct {
 //
 // The heads of a report and of its success are not announced, so that what a timer does every few
 // minutes does not fill syslog. The next announced head covers them: each hash includes all before.
-func (j *Journal) Begin(ctx context.Context, intent Intent, limit *Limit) (*Entry, error) {
-	head, err := j.appendRecord(ctx, intent.record(), limit, intent.Tool != routineTool)
+func (j *Journal) Begin(ctx context.Context, intent Intent, limits ...*Limit) (*Entry, error) {
+	head, err := j.appendRecord(ctx, intent.record(), limits, intent.Tool != routineTool)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,14 @@ func (l *Limit) check(s *state, now time.Time) error {
 	if begun < l.Most {
 		return nil
 	}
-	wait := math.Ceil((l.Within - now.Sub(oldest)).Seconds())
 	return fault.New(fault.RateLimited, fmt.Sprintf("As many such operations as are allowed within %s were begun: %d.", l.Within, begun)).
-		WithFix(fmt.Sprintf("Wait %.0f s; see what was done with: sudo sentinel --history", wait))
+		WithFix(fmt.Sprintf("Wait %s; see what was done with: sudo sentinel --history", rounded(l.Within-now.Sub(oldest))))
+}
+
+// rounded is how long to wait, in seconds or, where that is long, in minutes.
+func rounded(wait time.Duration) string {
+	if wait > 10*time.Minute {
+		return fmt.Sprintf("%.0f min", math.Ceil(wait.Minutes()))
+	}
+	return fmt.Sprintf("%.0f s", math.Ceil(wait.Seconds()))
 }
