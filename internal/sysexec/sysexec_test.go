@@ -212,9 +212,15 @@ func TestCancelEndsGrandchildren(t *testing.T) {
 }
 
 func TestCancelReturnsAfterTheWaitDelay(t *testing.T) {
+	outlives(t, func(c *Command) { c.WaitDelay = 10 * time.Millisecond })
+}
+
+// outlives checks that a cancelled Run leaves a program that ignores SIGTERM running.
+func outlives(t *testing.T, change func(*Command)) {
+	t.Helper()
 	ready := fifo(t)
 	c := script(`trap '' TERM; echo $$ >` + ready + `; while :; do sleep 1; done`)
-	c.WaitDelay = 10 * time.Millisecond
+	change(&c)
 	stop := background(t, c)
 	pid, err := strconv.Atoi(heard(t, ready))
 	if err != nil {
@@ -224,7 +230,7 @@ func TestCancelReturnsAfterTheWaitDelay(t *testing.T) {
 		t.Errorf("error %v, want Canceled", err)
 	}
 	if err := syscall.Kill(pid, 0); err != nil {
-		t.Errorf("Run returned after SIGKILL (%v)", err)
+		t.Errorf("Run returned after a SIGKILL (%v)", err)
 	}
 	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
 		t.Error(err)
@@ -314,23 +320,7 @@ func TestProgramThatIsSparedOutlivesItsGrace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for the grace of five seconds")
 	}
-	ready := fifo(t)
-	c := script(`trap '' TERM; echo $$ >` + ready + `; while :; do sleep 1; done`)
-	c.NoKill = true
-	stop := background(t, c)
-	pid, err := strconv.Atoi(heard(t, ready))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := stop(); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want Canceled", err)
-	}
-	if err := syscall.Kill(pid, 0); err != nil {
-		t.Errorf("the program was killed (%v)", err)
-	}
-	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
-		t.Error(err)
-	}
+	outlives(t, func(c *Command) { c.NoKill = true })
 }
 
 // TestCancelledProgramHasItsLastWord ignores stderr: the shell may print there that sleep was ended

@@ -59,7 +59,7 @@ func Run(ctx context.Context, goos string, args []string, stdin io.Reader, stdou
 	root.SetErr(stderr)
 	err := root.ExecuteContext(context.WithValue(ctx, systemKey{}, goos))
 	if err != nil && err.Error() != "" {
-		fmt.Fprintln(stderr, "sentinel-guard:", err) //nolint:errcheck // there is nobody else to tell
+		tell(stderr, err.Error())
 	}
 	return statusOf(err, started)
 }

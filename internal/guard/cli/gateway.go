@@ -23,7 +23,7 @@ func quotaOf(cmd *cobra.Command) (limits.Quota, error) {
 		return limits.Quota{}, &exit{StatusUsage, err}
 	}
 	if len(unused) > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "sentinel-guard: %s: not used yet, nobody can be asked\n", shown(strings.Join(unused, ", "))) //nolint:errcheck // there is nobody else to tell
+		tell(cmd.ErrOrStderr(), shown(strings.Join(unused, ", "))+": not used yet, nobody can be asked")
 	}
 	return quota, nil
 }

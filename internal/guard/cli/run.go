@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sentinel/internal/guard/limits"
 	"sentinel/internal/guard/policy"
 	"sentinel/internal/guard/record"
 	"sentinel/internal/guard/relay"
@@ -69,60 +70,85 @@ func commandAfterDash(cmd *cobra.Command, args []string) error {
 }
 
 func runServer(cmd *cobra.Command, args []string) error {
-	most, err := maxMessage(cmd)
-	if err != nil {
-		return &exit{StatusUsage, err}
-	}
 	stderr, said := fileOf(cmd.ErrOrStderr()), supervisor.NewDiagnostics(cmd.ErrOrStderr())
 	defer said.Flush()
 	cmd.SetErr(said) // no message waits for who reads stderr
 	if privilege.IsRoot() {
-		fmt.Fprintln(said, "sentinel-guard: this is root, and so is the server; neither needs that") //nolint:errcheck // there is nobody else to tell
+		tell(said, "this is root, and so is the server; neither needs that")
 	}
-	perTool, err := quotaOf(cmd)
+	g, err := newGuarding(cmd, args)
 	if err != nil {
 		return err
-	}
-	audit, err := auditOf()
-	if err != nil {
-		return err
-	}
-	live, err := policy.Open(policy.Here(), sources(cmd)...)
-	if err != nil {
-		return &exit{StatusUnjudged, fmt.Errorf("the rules cannot be used, and so nothing is started:\n%w", err)}
-	}
-	environment, err := variables(cmd, live.Current())
-	if err != nil {
-		return &exit{StatusUsage, err}
 	}
 	collectLess()
-	ctx := context.WithoutCancel(cmd.Context())
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	go follow(watching, live, said)
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	name, session := serverName(cmd, args), relay.NewSession()
-	log := record.Open(record.Options{
-		Dir: record.Dir(), Session: session, Server: name, Command: args,
-		BestEffort: func() bool { return !live.Current().RecordRequired() },
-		Values:     func() bool { return live.Current().RecordValues() },
-		Note:       func(text string) { fmt.Fprintln(said, "sentinel-guard:", text) }, //nolint:errcheck // there is nobody else to tell
-		Audit:      audit,
-	})
-	server := supervisor.Server{
-		Command: args, Variables: environment, Stages: stages.All(stages.Settings{Server: name, Rules: live, PerTool: perTool}), MaxLine: most,
-		Observer: log, Session: session,
-	}
-	status := server.Run(ctx, signals, supervisor.Streams{
+	return &exit{status: g.run(context.WithoutCancel(cmd.Context()), supervisor.Streams{
 		In:          cmd.InOrStdin(),
 		Out:         writeCloser(cmd.OutOrStdout()),
 		Err:         stderr,
 		Diagnostics: said,
+	})}
+}
+
+// tell says a line of the guard's own.
+func tell(stderr io.Writer, text string) {
+	fmt.Fprintln(stderr, "sentinel-guard:", text) //nolint:errcheck // there is nobody else to tell
+}
+
+// A guarding is how a server runs behind the guard.
+type guarding struct {
+	name        string // of the server in rules
+	command     []string
+	environment []string // nil for that of the guard
+	maxLine     int      // bytes
+	rules       *policy.Live
+	perTool     limits.Quota
+	audit       *record.Audit // nil for none
+}
+
+func newGuarding(cmd *cobra.Command, args []string) (g guarding, err error) {
+	g.name, g.command = serverName(cmd, args), args
+	if g.maxLine, err = maxMessage(cmd); err != nil {
+		return g, &exit{StatusUsage, err}
+	}
+	if g.perTool, err = quotaOf(cmd); err != nil {
+		return g, err
+	}
+	if g.audit, err = auditOf(); err != nil {
+		return g, err
+	}
+	if g.rules, err = policy.Open(policy.Here(), sources(cmd)...); err != nil {
+		return g, &exit{StatusUnjudged, fmt.Errorf("the rules cannot be used, and so nothing is started:\n%w", err)}
+	}
+	if g.environment, err = variables(cmd, g.rules.Current()); err != nil {
+		return g, &exit{StatusUsage, err}
+	}
+	return g, nil
+}
+
+// run runs the server until it ends, and returns the exit status for it.
+func (g guarding) run(ctx context.Context, streams supervisor.Streams) int {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go follow(watching, g.rules, streams.Diagnostics)
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	session := relay.NewSession()
+	log := record.Open(record.Options{
+		Dir: record.Dir(), Session: session, Server: g.name, Command: g.command,
+		BestEffort: func() bool { return !g.rules.Current().RecordRequired() },
+		Values:     func() bool { return g.rules.Current().RecordValues() },
+		Note:       func(text string) { tell(streams.Diagnostics, text) },
+		Audit:      g.audit,
 	})
+	server := supervisor.Server{
+		Command: g.command, Variables: g.environment, MaxLine: g.maxLine,
+		Stages:   stages.All(stages.Settings{Server: g.name, Rules: g.rules, PerTool: g.perTool}),
+		Observer: log, Session: session,
+	}
+	status := server.Run(ctx, signals, streams)
 	log.Close(status)
-	return &exit{status: status}
+	return status
 }
 
 // Messages are short-lived and small. At Go's own pace, collecting them is a quarter of the work
@@ -184,7 +210,7 @@ func tellTaken(stderr io.Writer, taken []string) {
 	for i, name := range taken {
 		shown[i] = sanitize.Text(name, longest)
 	}
-	fmt.Fprintf(stderr, "sentinel-guard: environment: minimal keeps from the server %s%s; --%s=NAME lets one pass\n", strings.Join(shown, ", "), rest, envFlag) //nolint:errcheck // there is nobody else to tell
+	tell(stderr, fmt.Sprintf("environment: minimal keeps from the server %s%s; --%s=NAME lets one pass", strings.Join(shown, ", "), rest, envFlag))
 }
 
 // follow reads the rules anew on SIGHUP, and when their files change, until ctx ends.
@@ -209,7 +235,7 @@ func tellReload(stderr io.Writer, err error) {
 	if err != nil {
 		text = "the rules in force stay as they are:\n" + err.Error()
 	}
-	fmt.Fprintln(stderr, "sentinel-guard:", text) //nolint:errcheck // there is nobody else to tell
+	tell(stderr, text)
 }
 
 // runners start a package that one of their arguments names.

@@ -181,15 +181,19 @@ func known(id string) error {
 
 // refused gives an error of the configuration its exit status and its fix.
 func refused(err error) error {
-	status, text := StatusUnjudged, err.Error()
 	if f, ok := errors.AsType[*fault.Error](err); ok {
-		if f.Code == fault.PermissionDenied {
-			status = StatusForbidden
-		}
 		d := fault.NewDocument("", err)
-		text = d.Error + "\n" + d.Fix
+		return &exit{editStatus(f.Code), errors.New(d.Error + "\n" + d.Fix)}
 	}
-	return &exit{status, errors.New(text)}
+	return &exit{StatusUnjudged, err}
+}
+
+// editStatus is the exit status for a configuration that was not edited.
+func editStatus(code fault.Code) int {
+	if code == fault.PermissionDenied {
+		return StatusForbidden
+	}
+	return StatusUnjudged
 }
 
 // one wraps or unwraps the servers of a client.
@@ -203,18 +207,10 @@ func (r *wrapRequest) one(ctx context.Context, u clients.User, c clients.Client,
 	}
 	w.reload = c.Install.Reload
 	only := func(name string) bool { return r.server == "" || name == r.server }
-	done, err := edit.Wrapping{}, error(nil)
-	if r.undo {
-		done, err = edit.Unwrap(ctx, u, c, only, r.dryRun)
-	} else {
-		done, err = edit.Wrap(ctx, u, c, program, only, r.dryRun)
-	}
+	done, err := r.edit(ctx, u, c, program, only)
 	if err != nil {
 		d := fault.NewDocument("", err)
-		w.Error, w.Fix, w.status = d.Error, d.Fix, StatusUnjudged
-		if d.ErrorCode == fault.PermissionDenied {
-			w.status = StatusForbidden
-		}
+		w.Error, w.Fix, w.status = d.Error, d.Fix, editStatus(d.ErrorCode)
 		return w
 	}
 	w.Changed = done.Changed
@@ -227,6 +223,13 @@ func (r *wrapRequest) one(ctx context.Context, u clients.User, c clients.Client,
 		}
 	}
 	return w
+}
+
+func (r *wrapRequest) edit(ctx context.Context, u clients.User, c clients.Client, program string, only func(string) bool) (edit.Wrapping, error) {
+	if r.undo {
+		return edit.Unwrap(ctx, u, c, only, r.dryRun)
+	}
+	return edit.Wrap(ctx, u, c, program, only, r.dryRun)
 }
 
 func newWrappedServer(s edit.Server) wrappedServer {
