@@ -28,19 +28,28 @@ const killed = 128 + int(syscall.SIGKILL)
 // Exhausted returns why a run of sentinel could not begin, or ended without an answer, because this machine
 // or its user has no process, thread or memory left; nil for anything else.
 func Exhausted(result sysexec.Result, err error) error {
+	return exhausted("", "this machine", result, err)
+}
+
+// ExhaustedOn is [Exhausted] for a run that another machine began.
+func ExhaustedOn(host string, result sysexec.Result) error {
+	return exhausted(" there", host, result, nil)
+}
+
+func exhausted(there, machine string, result sysexec.Result, err error) error {
 	sentence := ""
 	switch what := scarce(result, err); {
 	case what != "" && err != nil:
-		sentence = "sentinel cannot be started: there is no " + what + " left for this user on this machine."
+		sentence = "sentinel cannot be started: there is no " + what + " left for this user on " + machine + "."
 	case what != "":
-		sentence = "sentinel ended without an answer: there is no " + what + " left for this user on this machine."
+		sentence = "sentinel ended without an answer: there is no " + what + " left for this user on " + machine + "."
 	case err == nil && result.Exit == killed:
-		sentence = "sentinel was killed before it answered, as the kernel does for want of memory."
+		sentence = "sentinel on " + machine + " was killed before it answered, as the kernel does for want of memory."
 	default:
 		return nil
 	}
 	return fault.New(fault.Unavailable, sentence).
-		WithFix("Try again in a moment. If it stays so, the user has to end programs that are not needed; which have most threads, root sees with: ps -eo nlwp,pid,user,comm --sort=-nlwp")
+		WithFix("Try again in a moment. If it stays so, the user has to end programs that are not needed; which have most threads, root sees" + there + " with: ps -eo nlwp,pid,user,comm --sort=-nlwp")
 }
 
 // scarce returns what there is none of.

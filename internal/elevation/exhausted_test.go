@@ -34,13 +34,16 @@ func TestAMachineWithoutProcessesIsNoRefusal(t *testing.T) {
 		"no thread":             {result: said("runtime: failed to create new OS thread (have 4 already; errno=11)\n", 2), want: "ended without an answer: there is no thread left"},
 		"no memory in between":  {result: said("fatal error: runtime: out of memory\n", 2), want: "ended without an answer: there is no memory left"},
 		"no address space":      {result: said("fatal error: failed to reserve page summary memory\n", 2), want: "ended without an answer: there is no memory left"},
-		"killed":                {result: said("", 137), want: "killed before it answered"},
+		"killed":                {result: said("", 137), want: "was killed before it answered"},
 		"a crash":               {result: said("panic: boom\n", 2)},
 		"an answer about these": {result: sysexec.Result{Stdout: []byte("{}"), Stderr: []byte("out of memory"), Exit: 1}},
 	} {
 		err := Exhausted(c.result, c.err)
 		if (err == nil) != (c.want == "") || err != nil && (fault.From(err).Code != fault.Unavailable || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", name, err)
+		}
+		if there := ExhaustedOn("web1", c.result); c.err == nil && ((there == nil) != (c.want == "") || there != nil && !strings.Contains(there.Error(), " on web1")) {
+			t.Errorf("%s, on another machine: %v", name, there)
 		}
 		if refusal := Refusal(c.result, c.err); (refusal != "") != (name == "no sudo" || name == "sudo refuses") {
 			t.Errorf("%s: refused with %q", name, refusal)

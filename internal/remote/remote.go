@@ -228,6 +228,9 @@ func (c *Carrier) answer(ctx context.Context, host string, op ops.Operation, r s
 	if d, ok := parse(r.Stdout); ok && r.Exit != exitSSH {
 		return d.answer(host, op, r.Exit)
 	}
+	if scarce := elevation.ExhaustedOn(host, r); scarce != nil && err == nil && ctx.Err() == nil && !op.Changes() { // of a change it is not known how far it came
+		return Answer{}, scarce
+	}
 	return Answer{}, c.failure(ctx, host, ended(ctx, host, op), r, err)
 }
 

@@ -103,6 +103,7 @@ func refusals(t *testing.T) {
 		{"older", "UNSUPPORTED", 1, "sentinel 0.0.9 on older"},
 		{"hostile", "BAD_OUTPUT", 1, "no answer of sentinel"},
 		{"flood", "BAD_OUTPUT", 1, "more than any document"},
+		{"poor", "UNAVAILABLE", 1, "no memory left for this user on poor"},
 		{"mute", "HOST_UNREACHABLE", 1, "does not answer"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

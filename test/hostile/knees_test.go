@@ -36,6 +36,7 @@ func TestAMachineOnItsKneesAnswers(t *testing.T) {
 	t.Run("processors taken", processorsTaken)
 	t.Run("no threads", fewThreads)
 	t.Run("no processes", noProcesses)
+	t.Run("no memory", noMemory)
 	t.Run("disk full", diskFull)
 }
 
@@ -150,6 +151,25 @@ func noProcesses(t *testing.T) {
 	program := filepath.Join("/mnt", "sentinel") // where eve may look
 	do(t, "cp", sentinelIn("sentinel"), program)
 	cmd := limited(t, 1000, sentinelIn("sentinel-mcp"), "--sentinel", program)
+	call := served(t, cmd)
+	processes := func(most int) { // by eve, because root may lack the capability
+		do(t, "setpriv", fmt.Sprintf("--reuid=%d", eve), "--clear-groups", "prlimit", fmt.Sprintf("--pid=%d", cmd.Process.Pid), fmt.Sprintf("--nproc=%d:1000", most))
+	}
+	processes(1)
+	for range 3 {
+		if d := call("get_top_processes"); d["error_code"] != "UNAVAILABLE" || !strings.Contains(fmt.Sprint(d["error"]), "no process left") || !strings.Contains(fmt.Sprint(d["fix"]), "Try again in a moment") {
+			t.Errorf("without processes: %v", d)
+		}
+	}
+	processes(1000)
+	if d := call("get_top_processes"); d["success"] != true {
+		t.Errorf("with processes again: %v", d)
+	}
+}
+
+// served starts a server, and returns what calls its tools.
+func served(t *testing.T, cmd *exec.Cmd) (call func(tool string) assistant.Document) {
+	t.Helper()
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -180,9 +200,9 @@ func noProcesses(t *testing.T) {
 	exchange(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
 	fmt.Fprintln(stdin, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	id := 1
-	call := func() assistant.Document {
+	return func(tool string) assistant.Document {
 		id++ // an id must not come twice in a session
-		answer := exchange(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"get_top_processes","arguments":{}}}`, id))
+		answer := exchange(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{}}}`, id, tool))
 		result, _ := answer["result"].(map[string]any)
 		document, _ := result["structuredContent"].(map[string]any)
 		if document == nil {
@@ -190,18 +210,23 @@ func noProcesses(t *testing.T) {
 		}
 		return document
 	}
-	processes := func(most int) { // by eve, because root may lack the capability
-		do(t, "setpriv", fmt.Sprintf("--reuid=%d", eve), "--clear-groups", "prlimit", fmt.Sprintf("--pid=%d", cmd.Process.Pid), fmt.Sprintf("--nproc=%d:1000", most))
-	}
-	processes(1)
-	for range 3 {
-		if d := call(); d["error_code"] != "UNAVAILABLE" || !strings.Contains(fmt.Sprint(d["error"]), "no process left") || !strings.Contains(fmt.Sprint(d["fix"]), "Try again in a moment") {
-			t.Errorf("without processes: %v", d)
+}
+
+// noMemory runs a sentinel that may use so many kilobytes of addresses. What a program of Go begins with takes
+// some 750 MB of them, most of which it never touches: what ends before that is told as it is, and with more
+// health answers.
+func noMemory(t *testing.T) {
+	for limit, want := range map[int]string{300_000: "no memory left", 720_000: "no memory left", 3_000_000: ""} {
+		poor := filepath.Join("/mnt", fmt.Sprint("poor", limit))
+		script := fmt.Sprintf("#!/bin/sh\nulimit -v %d\nexec %s \"$@\"\n", limit, sentinelIn("sentinel"))
+		if err := os.WriteFile(poor, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
 		}
-	}
-	processes(1000)
-	if d := call(); d["success"] != true {
-		t.Errorf("with processes again: %v", d)
+		d := served(t, exec.Command(sentinelIn("sentinel-mcp"), "--sentinel", poor))("get_system_health")
+		switch {
+		case want == "" && d["threat_level"] == nil, want != "" && (d["error_code"] != "UNAVAILABLE" || !strings.Contains(d.Text("error"), want) || strings.Contains(fmt.Sprint(d), "goroutine")):
+			t.Errorf("with %d kB: %v", limit, d)
+		}
 	}
 }
 
