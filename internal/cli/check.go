@@ -119,8 +119,22 @@ func (d auditDocument) check() nagios.Result {
 	if len(warned) > 0 {
 		r.Text += " WARN: " + someOf(warned) + "."
 	}
-	r.Status = map[audit.Overall]nagios.Status{audit.OverallWarning: nagios.Warning, audit.OverallFail: nagios.Critical}[d.Overall]
+	r.Status = auditStatus(d.Overall)
 	return r
+}
+
+// auditStatus translates the verdict of an audit. That of another machine may be one that is not known here.
+func auditStatus(overall audit.Overall) nagios.Status {
+	switch overall {
+	case audit.OverallPass:
+		return nagios.OK
+	case audit.OverallWarning:
+		return nagios.Warning
+	case audit.OverallFail:
+		return nagios.Critical
+	default:
+		return nagios.Unknown
+	}
 }
 
 // withStatus lists the checks with a verdict, by their ids.
