@@ -9,6 +9,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/diskusage"
+	"sentinel/internal/ops"
 )
 
 // filled is a disk with the longest lists and names.
@@ -35,9 +36,37 @@ func filled() *diskUsageDocument {
 func TestDiskUsageFitsAModel(t *testing.T) {
 	d := filled()
 	d.fit()
+	d.advise(func(string) string { return strings.Repeat("x", maxNext) })
 	raw, err := encode(d, false)
 	if err != nil || len(raw) > usualAnswer || !d.Truncated || len(d.Directories) < 1 || len(d.DeletedOpen) < 1 {
 		t.Errorf("%d bytes, %d directories, %v", len(raw), len(d.Directories), err)
+	}
+}
+
+func TestDiskUsageNamesTheNextCall(t *testing.T) {
+	held := diskusage.Open{PID: 812, Unit: "rsyslog.service", Bytes: 1 << 30}
+	folders := []diskusage.Folder{{Path: "/var/lib/mysql", Bytes: 30 << 30}}
+	for name, c := range map[string]struct {
+		usage diskusage.Usage
+		want  string
+	}{
+		"a service holds it": {diskusage.Usage{Path: "/", Bytes: 9 << 30, DeletedOpen: []diskusage.Open{held}, Directories: folders}, `get_service_status {"service":"rsyslog.service"}`},
+		"a process holds it": {diskusage.Usage{Path: "/", Bytes: 9 << 30, DeletedOpen: []diskusage.Open{{PID: 812, Unit: "session-3.scope", Bytes: 1 << 30}}}, `get_process_details {"pid":812}`},
+		"little is held":     {diskusage.Usage{Path: "/", Bytes: 40 << 30, DeletedOpen: []diskusage.Open{held}, Directories: folders}, `get_disk_usage {"path":"/var/lib/mysql"}`},
+		"it has grown":       {diskusage.Usage{Path: "/", Bytes: 40 << 30, Grown: []diskusage.Growth{{Path: "/srv/my files"}}, Directories: folders}, `get_disk_usage {"path":"/srv/my files"}`},
+		"it is this one":     {diskusage.Usage{Path: "/var/lib/mysql", Bytes: 40 << 30, Directories: folders}, ""},
+		"it cannot be named": {diskusage.Usage{Path: "/", Bytes: 40 << 30, Directories: []diskusage.Folder{{Path: "/srv/a'b"}}}, ""},
+		"there is nothing":   {diskusage.Usage{Path: "/"}, ""},
+	} {
+		d := &diskUsageDocument{Usage: c.usage}
+		d.advise(func(text string) string { return ops.AsCalls(text, func(string) bool { return true }) })
+		if d.Next != c.want {
+			t.Errorf("%s: %s", name, d.Next)
+		}
+		d.Next = ""
+		if d.advise(func(text string) string { return ops.AsCalls(text, func(string) bool { return false }) }); d.Next != "" {
+			t.Errorf("%s, where no tool is on: %s", name, d.Next)
+		}
 	}
 }
 
@@ -65,6 +94,7 @@ func TestThePageOfDiskUsage(t *testing.T) {
 		"USAGE: / holds 41.0 GiB in 480 files and directories; 1.0 GiB of 100 GiB of the\nfile system at / are free.\n",
 		"30.0 GiB     50  /var/lib/mysql\n", "Deleted and still open: 17.0 GiB in all, free when these processes end\n",
 		"17.0 GiB  812  rsyslogd  rsyslog.service  /var/log/syslog\n", "not entered  /home (xfs); sentinel --disk-usage /home\n",
+		"Look closer with:\nsentinel --service rsyslog.service\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it does not say %q:\n%s", want, got)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/diskusage"
@@ -16,10 +17,15 @@ import (
 // diskUsageName is the file with the sizes of the last runs, in the state directory.
 const diskUsageName = "disk_usage.json"
 
+// maxNext bounds the next call, in bytes, for which an answer to an MCP client has room.
+const maxNext = 300
+
 // A diskUsageDocument answers get_disk_usage.
 type diskUsageDocument struct {
 	answer.Header
 	diskusage.Usage
+	// Next is the call that tells more; only for programs whose client offers the tool.
+	Next string `json:"next,omitempty"`
 }
 
 // formOfPath checks the path before anything else.
@@ -41,7 +47,7 @@ func runDiskUsage(ctx context.Context, s session, call invocation) (document, er
 	if err != nil {
 		return nil, err
 	}
-	d := &diskUsageDocument{answer.NewHeader(call.op.Action, true), usage}
+	d := &diskUsageDocument{Header: answer.NewHeader(call.op.Action, true), Usage: usage}
 	if call.request {
 		d.fit()
 	}
@@ -51,7 +57,7 @@ func runDiskUsage(ctx context.Context, s session, call invocation) (document, er
 // fit cuts the lists until the document is small enough for a model: long names take their room.
 func (d *diskUsageDocument) fit() {
 	rows := len(d.Directories)
-	fit(d, usualAnswer, func() bool {
+	fit(d, usualAnswer-maxNext, func() bool {
 		if rows == 0 {
 			return false
 		}
@@ -59,6 +65,39 @@ func (d *diskUsageDocument) fit() {
 		rows--
 		return true
 	})
+}
+
+// heldShare is how much of what is used files that are deleted hold before it is their process that is looked
+// at next, in percent.
+const heldShare = 10
+
+// nextStep is the command that tells more of what takes the space: who holds a deleted file, what has
+// grown, or what is in the directory with most of it. "" where there is none, or its name cannot be typed.
+func (d *diskUsageDocument) nextStep() string {
+	about := ""
+	switch {
+	case len(d.DeletedOpen) > 0 && 100/heldShare*d.DeletedOpen[0].Bytes >= d.Bytes:
+		if unit := d.DeletedOpen[0].Unit; strings.HasSuffix(unit, ".service") && pasteable(unit) {
+			return "sentinel --service " + unit
+		}
+		return "sudo sentinel --process " + strconv.Itoa(d.DeletedOpen[0].PID)
+	case len(d.Grown) > 0 && d.Grown[0].Path != d.Path:
+		about = d.Grown[0].Path
+	case len(d.Directories) > 0 && d.Directories[0].Path != d.Path:
+		about = d.Directories[0].Path
+	}
+	if about = shellWord(about); about == "NAME" || about == "''" {
+		return ""
+	}
+	return "sudo sentinel --disk-usage " + about
+}
+
+// advise names the call that tells more.
+func (d *diskUsageDocument) advise(f func(string) string) document {
+	if call := f(d.nextStep()); !strings.Contains(call, "sentinel --") && len(call) <= maxNext {
+		d.Next = call
+	}
+	return d
 }
 
 func (d *diskUsageDocument) view(p *page) {
@@ -72,6 +111,9 @@ func (d *diskUsageDocument) view(p *page) {
 		p.table("Directories with the most files", usageColumns("directory"), folderRows(d.ByEntries))
 	}
 	d.viewRest(p)
+	if step := d.nextStep(); step != "" {
+		p.fix("Look closer with: " + step)
+	}
 	p.gaps(d.Unavailable)
 }
 

@@ -43,7 +43,7 @@ type Usage struct {
 	DeletedOpen      []Open      `json:"deleted_open"`                 // files that were deleted and are still open; their space is freed when the process ends or closes them
 	DeletedOpenTotal *int        `json:"deleted_open_total,omitempty"` // absent where unknown
 	DeletedOpenBytes *uint64     `json:"deleted_open_bytes,omitempty"` // of all of them
-	Caches           []Cached    `json:"caches"`                       // journals and caches below path, and what frees them
+	Caches           []Cached    `json:"caches" schema:"brief"`        // journals and caches below path, and what frees them
 	Snapshots        []string    `json:"snapshots,omitempty"`          // of the file system, which hold what was deleted since
 	Grown            []Growth    `json:"grown,omitzero"`               // directories that grew since the last run that is kept; absent where there is none to compare with
 	GrownSince       string      `json:"grown_since,omitempty"`        // when that was; RFC 3339, UTC. It is kept for an hour at least
