@@ -20,7 +20,7 @@ type Process struct {
 }
 
 // Processes reads the stat file of every process, in directory order. Processes that end meanwhile
-// are left out. Each process costs an open, a read and a close (7 µs), so raw system calls do it.
+// are left out. Each process costs an open, a read and a close (7 µs), which readAtOnce makes.
 func (fs FS) Processes(ctx context.Context) ([]Process, error) {
 	dir, err := openDir(fs.dir)
 	if err != nil {
@@ -54,7 +54,10 @@ func (fs FS) Processes(ctx context.Context) ([]Process, error) {
 var errNoProcesses = errors.New("/proc holds no readable process: is it mounted, and without hidepid?")
 
 func (d dirHandle) process(pid int, buf []byte) (Process, error) {
-	raw, err := d.readFile(pid, "/stat", buf)
+	raw, err := d.readAtOnce(pid, "/stat", buf)
+	if errors.Is(err, unix.EINTR) {
+		raw, err = d.readFile(pid, "/stat", buf)
+	}
 	if err != nil {
 		return Process{}, err
 	}
