@@ -14,7 +14,6 @@ import (
 
 	"sentinel/internal/health"
 	"sentinel/platform/linux/cgroup"
-	"sentinel/platform/linux/virt"
 )
 
 // A container sees the processors, the load and the pressure of its host in /proc, which say nothing
@@ -24,9 +23,6 @@ var (
 	errHostLoad     = errors.New("a container is shown the load of its host; see pressure")
 	errHostPressure = errors.New("a container is shown the waiting on its host, and its control group tells none")
 )
-
-// inContainer reports whether the tree is that of a container.
-func (s source) inContainer() bool { return virt.Container(s.root) != "" }
 
 // isOwn reports whether a file of /proc tells of the container itself because
 // LXCFS has mounted its own over it.

@@ -15,7 +15,6 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/health"
 	"sentinel/internal/testenv"
-	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/processes"
 	"sentinel/platform/linux/procfs"
 )
@@ -36,7 +35,7 @@ func containerTree(t *testing.T, more map[string]string) source {
 		}
 	}
 	root := testenv.Plant(t, files)
-	return source{root: root, proc: procfs.New(root), mounts: mounts.New(root), meter: &groupMeter{root: root}, table: processes.New(root)}
+	return newSource(root, processes.New(root))
 }
 
 const (

@@ -18,9 +18,7 @@ import (
 
 	"sentinel/internal/health"
 	"sentinel/internal/testenv"
-	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/processes"
-	"sentinel/platform/linux/procfs"
 )
 
 // sourcesOf returns the readers for root.
@@ -39,7 +37,7 @@ func tree(t *testing.T, files map[string]string) source {
 			t.Fatal(err)
 		}
 	}
-	return source{root: root, proc: procfs.New(root), mounts: mounts.New(root), table: processes.New(root)}
+	return newSource(root, processes.New(root))
 }
 
 func TestReadOnlyFileSystemsAreThoseThatShouldBeWritable(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"sentinel/platform/linux/sysfs"
 	"sentinel/platform/linux/systemd"
 	"sentinel/platform/linux/updates"
+	"sentinel/platform/linux/virt"
 )
 
 // tick is USER_HZ, the unit of /proc/stat.
@@ -34,6 +36,16 @@ type source struct {
 	meter  *groupMeter
 	looked *look
 	table  *processes.Source
+	// inContainer reports whether the tree is that of a container. It is found out once: that takes six files.
+	inContainer func() bool
+}
+
+// newSource returns one for root, which looks at the processes of table.
+func newSource(root string, table *processes.Source) source {
+	return source{
+		root: root, proc: procfs.New(root), mounts: mounts.New(root), meter: &groupMeter{root: root}, looked: &look{}, table: table,
+		inContainer: sync.OnceValue(func() bool { return virt.Container(root) != "" }),
+	}
 }
 
 // errNotLive reports that a fact comes from the running kernel, which says nothing about another
@@ -43,7 +55,7 @@ var errNotLive = errors.New("the tree is not a live system")
 // Sources returns the readers for root, which look at the processes of table. The file systems of a root other than "/" cannot be
 // measured: statfs would answer for this machine.
 func Sources(root string, table *processes.Source) health.Sources {
-	s := source{root: root, proc: procfs.New(root), mounts: mounts.New(root), meter: &groupMeter{root: root}, table: table}
+	s := newSource(root, table)
 	if root != "/" {
 		s.mounts = s.mounts.WithStatfs(func(string) (mounts.Usage, error) { return mounts.Usage{}, errNotLive })
 	}
@@ -51,7 +63,6 @@ func Sources(root string, table *processes.Source) health.Sources {
 }
 
 func (s source) sources() health.Sources {
-	s.looked = &look{}
 	return health.Sources{
 		CPU: s.cpu, Load: s.load, Memory: s.memory, Limits: s.limits, Sensors: s.sensors, Disks: s.disks,
 		Pressure: s.pressure, Uptime: s.uptime, OOMKills: s.oomKills, FailedUnits: s.failedUnits, Restarting: s.restarting, RebootRequired: s.rebootRequired,

@@ -25,7 +25,6 @@ import (
 	"sentinel/internal/health"
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/processes"
-	"sentinel/platform/linux/procfs"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -34,7 +33,8 @@ const hosts = "../../../testdata/hosts/"
 
 // on returns the sources of a fixture machine with ask in place of statfs.
 func on(root string, ask func(mountpoint string) (mounts.Usage, error)) health.Sources {
-	s := source{root: root, proc: procfs.New(root), mounts: mounts.New(root).WithStatfs(ask), meter: &groupMeter{root: root}, table: processes.New(root)}
+	s := newSource(root, processes.New(root))
+	s.mounts = s.mounts.WithStatfs(ask)
 	return s.sources()
 }
 

@@ -17,8 +17,6 @@ import (
 
 	"sentinel/internal/health"
 	"sentinel/internal/testenv"
-	"sentinel/platform/linux/mounts"
-	"sentinel/platform/linux/procfs"
 )
 
 // record is one of the kernel's log, so many hours after boot.
@@ -64,7 +62,7 @@ func TestOOMKillsOfTheLastDay(t *testing.T) {
 			files["dev/kmsg"] = c.log
 		}
 		root := testenv.Plant(t, files)
-		got, err := source{root: root, proc: procfs.New(root), mounts: mounts.New(root)}.oomKills(t.Context())
+		got, err := newSource(root, nil).oomKills(t.Context())
 		if diff := cmp.Diff(c.want, got, cmpopts.EquateErrors()); diff != "" || err != nil {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
@@ -81,7 +79,7 @@ func TestOOMKillsOfAContainer(t *testing.T) {
 			".dockerenv": "", "sys/fs/cgroup/cgroup.controllers": "memory\n", "sys/fs/cgroup/cgroup.events": "populated 1\n", "sys/fs/cgroup/memory.events": events,
 			"proc/vmstat": "oom_kill 17\nx 1\n", "dev/kmsg": boot + record(1, 1, mysql), "proc/uptime": "7200.00 1.00\n",
 		})
-		got, err := source{root: root, proc: procfs.New(root), mounts: mounts.New(root)}.oomKills(t.Context())
+		got, err := newSource(root, nil).oomKills(t.Context())
 		if diff := cmp.Diff(want, got, cmpopts.EquateErrors()); diff != "" || err != nil {
 			t.Errorf("%q: %v\n%s", events, err, diff)
 		}
