@@ -181,6 +181,9 @@ func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) 
 	if doc, done, err := p.elevate(ctx, call, stdin); done {
 		return doc, err
 	}
+	if call.op.Name == "record" {
+		spare()
+	}
 	if p.Prefer != nil && call.op.Preferred {
 		p.Prefer(p.Root)
 	}

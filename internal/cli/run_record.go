@@ -29,16 +29,20 @@ type recordDocument struct {
 	Unavailable answer.Gaps        `json:"unavailable"`
 }
 
-// recordGC lets a run, which is over in an instant, use some megabytes more in place of processor time. For
-// the same reason it uses one processor: nobody waits for it.
+// recordGC lets a run, which is over in an instant, use some megabytes more in place of processor time.
 const recordGC = 800
+
+// spare makes this process one that takes a sample: it uses one processor, since nobody waits for it. Called
+// before there is work for another, that costs nothing; later, what the other has must be put away.
+func spare() {
+	debug.SetGCPercent(recordGC)
+	runtime.GOMAXPROCS(1)
+}
 
 // recordWait is how long a run waits for another one, which does the same.
 const recordWait = 100 * time.Millisecond
 
 func runRecord(ctx context.Context, s session, call invocation) (document, error) {
-	debug.SetGCPercent(recordGC)
-	runtime.GOMAXPROCS(1)
 	d := recordDocument{Header: answer.NewHeader(call.op.Action, true), Figures: map[string]float64{}, Unavailable: answer.Gaps{}}
 	if !s.config.Record.Enabled {
 		d.Details = "The recorder is switched off by record.enabled in the configuration."
