@@ -4,11 +4,11 @@ package doctor
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/services"
 	"sentinel/internal/sysexec"
 )
@@ -71,9 +71,9 @@ func (t Target) disallowed(ctx context.Context, label string) bool {
 }
 
 var (
-	itemStart   = regexp.MustCompile(`(?m)^\s*#\d+:\s*$`)
-	disposition = regexp.MustCompile(`(?m)^\s*Disposition: \[([^]\n]*)\]`)
-	identifier  = regexp.MustCompile(`(?m)^\s*Identifier: (?:\d+\.)?(\S+)\s*$`)
+	itemStart   = lazyregexp.New(`(?m)^\s*#\d+:\s*$`)
+	disposition = lazyregexp.New(`(?m)^\s*Disposition: \[([^]\n]*)\]`)
+	identifier  = lazyregexp.New(`(?m)^\s*Identifier: (?:\d+\.)?(\S+)\s*$`)
 )
 
 // itemDisallowed reads "sfltool dumpbtm": records of lines such as
@@ -84,8 +84,8 @@ var (
 // of which a job has one for each user that knows it. One that allows it is enough to run.
 func itemDisallowed(dump, label string) bool {
 	found := false
-	for _, record := range itemStart.Split(dump, -1) {
-		name, is := identifier.FindStringSubmatch(record), disposition.FindStringSubmatch(record)
+	for _, record := range itemStart.Get().Split(dump, -1) {
+		name, is := identifier.Get().FindStringSubmatch(record), disposition.Get().FindStringSubmatch(record)
 		if name == nil || is == nil || name[1] != label {
 			continue
 		}

@@ -10,9 +10,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
+
+	"sentinel/internal/lazyregexp"
 )
 
 // Bounds of a log with announced heads.
@@ -31,7 +32,7 @@ type Announced struct {
 	Cut        bool `json:"cut,omitempty"`         // the log is longer than what is read of it
 }
 
-var announcedLine = regexp.MustCompile(`journal head seq=([0-9]{1,16}) hash=([0-9a-f]{64})(?: key=([A-Za-z0-9+/]{43}) sig=([A-Za-z0-9+/]{86}))?`)
+var announcedLine = lazyregexp.New(`journal head seq=([0-9]{1,16}) hash=([0-9a-f]{64})(?: key=([A-Za-z0-9+/]{43}) sig=([A-Za-z0-9+/]{86}))?`)
 
 // heads are the hashes that signed lines give to records.
 type heads map[uint64][]string
@@ -51,7 +52,7 @@ func (j *Journal) readAnnounced(log io.Reader) (heads, *Announced, error) {
 			err = skipLine(lines)
 			line = nil
 		}
-		if part := announcedLine.FindSubmatch(line); part != nil {
+		if part := announcedLine.Get().FindSubmatch(line); part != nil {
 			found.add(count, keys, part)
 		}
 		switch {

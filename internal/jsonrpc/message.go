@@ -94,7 +94,7 @@ func Parse(line []byte) Frame {
 // method and the ids are filled in, as far as they can be told.
 func ParseHead(head, tail []byte) Message {
 	s := &scanner{in: head}
-	top := &place{known: envelopeNames}
+	top := &place{known: envelopeNames()}
 	s.value(0, top)
 	envelope := top.kept
 	if envelope.Get("id") == nil {
@@ -147,7 +147,7 @@ type reader struct {
 var readers = sync.Pool{New: func() any { return newReader() }}
 
 func newReader() *reader {
-	r := &reader{top: place{known: envelopeNames}, params: place{known: paramsNames}, meta: place{known: metaNames}}
+	r := &reader{top: place{known: envelopeNames()}, params: place{known: paramsNames()}, meta: place{known: metaNames()}}
 	r.inParams = [1]inner{{"_meta", &r.meta}}
 	r.params.below = r.inParams[:]
 	r.inTop = [2]inner{{"params", &r.params}, {"result", &r.result}}

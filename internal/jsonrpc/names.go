@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -24,13 +25,16 @@ type word struct {
 	folded []byte
 }
 
-func knownNames(names ...string) *vocabulary {
-	v := &vocabulary{words: make(map[string]word, len(names)), folded: make(map[string]string, len(names))}
-	for _, name := range names {
-		v.words[name] = word{name, []byte(fold(name))}
-		v.folded[fold(name)] = name
-	}
-	return v
+// knownNames makes a vocabulary when it is needed: few runs of sentinel read a message.
+func knownNames(names ...string) func() *vocabulary {
+	return sync.OnceValue(func() *vocabulary {
+		v := &vocabulary{words: make(map[string]word, len(names)), folded: make(map[string]string, len(names))}
+		for _, name := range names {
+			v.words[name] = word{name, []byte(fold(name))}
+			v.folded[fold(name)] = name
+		}
+		return v
+	})
 }
 
 // word returns the word of this spelling.

@@ -5,12 +5,12 @@ package mcpserver
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/sanitize"
 )
 
@@ -86,12 +86,12 @@ func list(what string, sockets []socket, total int) string {
 // markup is what clients that render Markdown or HTML would make something of.
 var markup = strings.NewReplacer("[", "(", "]", ")", "<", "‹", ">", "›", "`", "'", "*", "∗", "~", "-", "://", ": //")
 
-var bareLink = regexp.MustCompile(`(?i)\b(www)\.`)
+var bareLink = lazyregexp.New(`(?i)\b(www)\.`)
 
 // harmless makes one plain line of a text with names in it that anybody could have chosen: no
 // control or invisible characters, no link, no emphasis that hides a word.
 func harmless(text string) string {
-	return bareLink.ReplaceAllString(markup.Replace(sanitize.Text(text, maxQuestion)), "$1 .")
+	return bareLink.Get().ReplaceAllString(markup.Replace(sanitize.Text(text, maxQuestion)), "$1 .")
 }
 
 // form is the question as an ElicitRequest. Its one box has no default: a client that fills in what

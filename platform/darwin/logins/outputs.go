@@ -9,12 +9,12 @@ import (
 	"maps"
 	"net/netip"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/logins"
 	"sentinel/internal/userdb"
 )
@@ -48,17 +48,17 @@ func parseLog(out []byte) (list []logins.Line, whole bool) {
 }
 
 // lastTime is where a line of last(1) has its time, which has no year.
-var lastTime = regexp.MustCompile(` ((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d)(.*)$`)
+var lastTime = lazyregexp.New(` ((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d)(.*)$`)
 
 // lastLength is how long a session was: "(02:03)", with days "(1+02:03)".
-var lastLength = regexp.MustCompile(`\((?:(\d{1,4})\+)?(\d\d):(\d\d)\)`)
+var lastLength = lazyregexp.New(`\((?:(\d{1,4})\+)?(\d\d):(\d\d)\)`)
 
 // parseLast parses the output of last(1), newest first. The last line says since when there are records.
 func parseLast(out []byte, now time.Time) (list []logins.Record, ended bool) {
 	for line := range bytes.Lines(out) {
 		text := strings.TrimRight(string(line), "\n")
 		ended = ended || strings.HasPrefix(text, "wtmp begins ") || strings.HasPrefix(text, "utx.log begins ")
-		m := lastTime.FindStringSubmatchIndex(text)
+		m := lastTime.Get().FindStringSubmatchIndex(text)
 		if m == nil {
 			continue
 		}
@@ -71,7 +71,7 @@ func parseLast(out []byte, now time.Time) (list []logins.Record, ended bool) {
 		if len(words) > 2 {
 			r.From, _ = netip.ParseAddr(words[2]) //nolint:errcheck // a name, which is not looked up
 		}
-		if length := lastLength.FindStringSubmatch(text[m[4]:]); length != nil {
+		if length := lastLength.Get().FindStringSubmatch(text[m[4]:]); length != nil {
 			r.Until = at.Add(duration(length[1], 24*time.Hour) + duration(length[2], time.Hour) + duration(length[3], time.Minute))
 		}
 		list = append(list, r)

@@ -5,10 +5,10 @@ package startup
 import (
 	"context"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/startup"
 	"sentinel/platform/darwin/extensions"
 )
@@ -42,9 +42,9 @@ var errRoot = rootError{}
 type item struct{ uid, name, developer, kind, disposition, identifier, file, program string }
 
 var (
-	itemsOf   = regexp.MustCompile(`^\s*Records for UID (-?\d+)`)
-	itemStart = regexp.MustCompile(`^\s*#\d+:\s*$`)
-	itemField = regexp.MustCompile(`^\s*([A-Z][A-Za-z ]*): (.*)$`)
+	itemsOf   = lazyregexp.New(`^\s*Records for UID (-?\d+)`)
+	itemStart = lazyregexp.New(`^\s*#\d+:\s*$`)
+	itemField = lazyregexp.New(`^\s*([A-Z][A-Za-z ]*): (.*)$`)
 )
 
 const maxItems = 2000
@@ -55,15 +55,15 @@ func parseItems(stdout string) (items []item, ok bool) {
 	uid := ""
 	for line := range strings.Lines(stdout) {
 		line = strings.TrimRight(line, "\r\n")
-		if match := itemsOf.FindStringSubmatch(line); match != nil {
+		if match := itemsOf.Get().FindStringSubmatch(line); match != nil {
 			uid, ok = match[1], true
 			continue
 		}
-		if itemStart.MatchString(line) && len(items) < maxItems {
+		if itemStart.Get().MatchString(line) && len(items) < maxItems {
 			items = append(items, item{uid: uid})
 			continue
 		}
-		if match := itemField.FindStringSubmatch(line); match != nil && len(items) > 0 {
+		if match := itemField.Get().FindStringSubmatch(line); match != nil && len(items) > 0 {
 			items[len(items)-1].set(match[1], strings.TrimSpace(match[2]))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"sentinel/internal/lazyregexp"
 )
@@ -69,12 +70,16 @@ var wrappers = words(`. builtin chronic chrt command doas env eval exec flock io
 // interpreters run a file that an argument names, or a text after -c.
 var interpreters = words(`ash bash bun busybox dash fish ksh lua mksh node perl php python python2 python3 rbash ruby sh tclsh zsh`)
 
-func words(list string) map[string]bool {
-	set := map[string]bool{}
-	for word := range strings.FieldsSeq(list) {
-		set[word] = true
-	}
-	return set
+// words says which are in a list. It is split when it is needed: few runs read a script.
+func words(list string) (has func(string) bool) {
+	set := sync.OnceValue(func() map[string]bool {
+		set := map[string]bool{}
+		for word := range strings.FieldsSeq(list) {
+			set[word] = true
+		}
+		return set
+	})
+	return func(word string) bool { return set()[word] }
 }
 
 // keywords may stand before a command.
@@ -82,7 +87,7 @@ var keywords = words(`if then else elif while until do ! { time export`)
 
 func command(list []string, depth int) []string {
 	var found []string
-	for len(list) > 0 && (keywords[list[0]] || assignment.Get().MatchString(list[0])) {
+	for len(list) > 0 && (keywords(list[0]) || assignment.Get().MatchString(list[0])) {
 		found = append(found, loaded(list[0])...)
 		list = list[1:]
 	}
@@ -92,14 +97,14 @@ func command(list []string, depth int) []string {
 	name, rest := list[0], list[1:]
 	base := path.Base(name)
 	switch {
-	case wrappers[base]:
+	case wrappers(base):
 		if strings.Contains(name, "/") && isName(name) {
 			found = append(found, name)
 		}
 		return append(found, command(afterOptions(rest), depth)...)
-	case ignored[name] || !isName(name):
+	case ignored(name) || !isName(name):
 		return found
-	case interpreters[base]:
+	case interpreters(base):
 		return append(append(found, name), interpreted(rest, depth)...)
 	default:
 		return append(found, name)
