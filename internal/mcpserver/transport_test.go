@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -360,6 +361,10 @@ func TestUnknownToolAndMethodAreErrorsOfTheProtocol(t *testing.T) {
 		p.send(`{"jsonrpc":"2.0","id":4,"method":"nope"}`)
 		if r := p.receive(); r.Error == nil || r.Error.Code != -32601 {
 			t.Errorf("unknown method: %s, want -32601", r.short())
+		}
+		p.send(`{"jsonrpc":"2.0","id":5,"method":"nope\u202e` + strings.Repeat("x", 5000) + `"}`)
+		if r := p.receive(); r.Error == nil || r.Error.Code != -32601 || utf8.RuneCountInString(r.Error.Message) != maxError || strings.ContainsRune(r.Error.Message, '\u202e') {
+			t.Errorf("a long method: %.100s", r.short())
 		}
 	})
 }

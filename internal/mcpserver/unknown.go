@@ -17,7 +17,7 @@ import (
 )
 
 // explainUnknown replaces mcp-go's error about an unknown tool or prompt by a sentence
-// that a model can act on.
+// that a model can act on. Others quote what the client sent, a method of any length.
 func (t *transport) explainUnknown(m message, r *response) *response {
 	if r == nil || r.Error == nil {
 		return r
@@ -28,12 +28,17 @@ func (t *transport) explainUnknown(m message, r *response) *response {
 		r.Error.Message = unknownTool(name, slices.Sorted(maps.Keys(t.server.ListTools())))
 	case m.is(mcp.MethodPromptsGet) && strings.HasSuffix(r.Error.Message, server.ErrPromptNotFound.Error()):
 		r.Error.Message = fmt.Sprintf("There is no prompt %q. Prompts: %s.", sanitize.Text(name, maxShown), strings.Join(slices.Sorted(maps.Keys(t.server.ListPrompts())), ", "))
+	default:
+		r.Error.Message = sanitize.Text(r.Error.Message, maxError)
 	}
 	return r
 }
 
 // maxShown is how much of an unknown name is shown, in runes.
 const maxShown = 64
+
+// maxError is the longest sentence of an error, in runes.
+const maxError = 300
 
 // unknownTool says why a tool cannot be called on a server that offers others.
 func unknownTool(name string, offered []string) string {
