@@ -95,6 +95,14 @@ func (o Operation) ParseRequest(raw []byte) (Request, error) {
 	return request, nil
 }
 
+// Lengthened reports whether args ask for more than the usual answer: for more rows, or for all of it.
+func (o Operation) Lengthened(args Arguments) bool {
+	return slices.ContainsFunc(o.Fields, func(f Field) bool {
+		usual, counted := f.Default.(int64)
+		return counted && args.Int(f.Name) > int(usual)
+	}) || args.Bool("verbose")
+}
+
 func (o Operation) defaults() Arguments {
 	args := Arguments{}
 	for _, f := range o.Fields {

@@ -179,7 +179,8 @@ func withArguments(tool string, arguments map[string]any) string {
 }
 
 // OnHost names the host in the calls of a text that sentinel on that host has written, as [AsCalls] writes
-// them: who follows one would ask this machine.
+// them: who follows one would ask this machine. A host that the text names itself is taken out: a machine
+// gives no orders about others.
 func OnHost(text, host string) string {
 	for _, op := range All() {
 		if op.OfFleet() || !strings.Contains(text, op.Name) {
@@ -207,15 +208,28 @@ func onHost(said *strings.Builder, name, before, after, host string) (rest strin
 	switch {
 	case strings.TrimRight(before, toolRunes) != before, strings.TrimLeft(after, toolRunes) != after:
 		return after
-	case given && strings.HasPrefix(arguments, `"host":`):
-		return after
 	case given:
-		said.WriteString(" {" + member + ",")
-		return arguments
+		others, rest := cutObject("{" + arguments)
+		delete(others, "host")
+		said.WriteString(" {" + member)
+		for _, other := range slices.Sorted(maps.Keys(others)) {
+			fmt.Fprintf(said, ",%q:%s", other, others[other])
+		}
+		said.WriteString("}")
+		return rest
 	case strings.Contains(name, "_"):
 		said.WriteString(" {" + member + "}")
 	}
 	return after
+}
+
+// cutObject splits an object of JSON off a text. Of what is none it takes the brace alone.
+func cutObject(text string) (members map[string]json.RawMessage, rest string) {
+	d := json.NewDecoder(strings.NewReader(text))
+	if d.Decode(&members) != nil {
+		return nil, text[len("{"):]
+	}
+	return members, text[d.InputOffset():]
 }
 
 // toolRunes are what names of tools are made of.

@@ -36,7 +36,8 @@ const (
 	// to connect, and to finish or take back a change.
 	extra     = connectTimeout + 16*time.Second
 	waitDelay = time.Second
-	maxAnswer = 1 << 20 // bytes; a document that was not asked for in full has some 10,000
+	maxAnswer = 1 << 20  // bytes
+	maxUsual  = 32 << 10 // of one that was not asked for in full, which has at most 20,000
 	maxStderr = 64 << 10
 )
 
@@ -95,9 +96,18 @@ func (c *Carrier) Run(ctx context.Context, host string, op ops.Operation, reques
 	}
 	ctx, cancel := context.WithTimeout(ctx, op.Deadline+extra)
 	defer cancel()
-	r, err := c.first(ctx, host, elevation.Request(op.Name), request, onStderr)
+	r, err := c.first(ctx, host, elevation.Request(op.Name), request, onStderr, most(op, request))
 	a, err := c.answer(ctx, host, op, r, err)
 	return a, About(host, err)
+}
+
+// most is how long the answer to a request may be, in bytes: a machine that is in other hands must not fill
+// the memory of a model with what it was not asked for.
+func most(op ops.Operation, request []byte) int {
+	if r, err := op.ParseRequest(request); err == nil && !op.Lengthened(r.Arguments) {
+		return maxUsual
+	}
+	return maxAnswer
 }
 
 // About names the host in the document of a failure, as an answer from there has it.
@@ -119,7 +129,7 @@ func About(host string, err error) error {
 func (c *Carrier) Version(ctx context.Context, host string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	r, err := c.first(ctx, host, []string{"--version"}, nil, nil)
+	r, err := c.first(ctx, host, []string{"--version"}, nil, nil, maxUsual)
 	_, last := cutLast(bytes.TrimSpace(r.Stdout))
 	words := strings.Fields(string(last))
 	if err == nil && r.Exit == 0 && len(words) > 1 && words[0] == installed.Sentinel {
@@ -128,10 +138,10 @@ func (c *Carrier) Version(ctx context.Context, host string) (string, error) {
 	return "", c.failure(ctx, host, fault.New(fault.Timeout, host+" does not answer in time."), r, err)
 }
 
-// first runs the first sentinel that there is on the host.
-func (c *Carrier) first(ctx context.Context, host string, args []string, stdin []byte, onStderr func(string)) (sysexec.Result, error) {
+// first runs the first sentinel that there is on the host, for an answer of at most so many bytes.
+func (c *Carrier) first(ctx context.Context, host string, args []string, stdin []byte, onStderr func(string), most int) (sysexec.Result, error) {
 	for _, program := range programs() {
-		r, err := c.run(ctx, c.command(host, append([]string{program}, args...), stdin, onStderr))
+		r, err := c.run(ctx, c.command(host, append([]string{program}, args...), stdin, onStderr), most)
 		if err != nil || !noProgram(r) {
 			return r, err // where there is none, nothing ran: no change is made twice
 		}
@@ -144,11 +154,11 @@ func (c *Carrier) first(ctx context.Context, host string, args []string, stdin [
 var errTooMuch = errors.New("printed too much")
 
 // run runs ssh, and ends it where the other side prints without end.
-func (c *Carrier) run(ctx context.Context, command sysexec.Command) (sysexec.Result, error) {
+func (c *Carrier) run(ctx context.Context, command sysexec.Command, most int) (sysexec.Result, error) {
 	var stdout []byte
 	over := false
 	command.OnStdout = func(piece []byte) bool {
-		over = len(stdout)+len(piece) > maxAnswer
+		over = len(stdout)+len(piece) > most
 		if !over {
 			stdout = append(stdout, piece...)
 		}

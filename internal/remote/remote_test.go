@@ -235,6 +235,22 @@ func TestWhatComesFromAnotherHost(t *testing.T) {
 	}
 }
 
+// What was not asked for in full is short, whoever answers.
+func TestAnAnswerIsAsLongAsItWasAskedFor(t *testing.T) {
+	long := `{"success":true,"action":"top_processes","version":"0.1.0","processes":["` + strings.Repeat("x", maxUsual) + `"]}`
+	for request, code := range map[string]fault.Code{`{}`: fault.BadOutput, `{"count":10}`: fault.BadOutput, `{"sort":"memory"}`: fault.BadOutput, `{"count":100}`: ""} {
+		c, _ := carrier(t, nil, sysexec.Result{Stdout: []byte(long)})
+		_, err := c.Run(t.Context(), "web1", operation(t, "get_top_processes"), []byte(request), nil)
+		if code == "" && err != nil || code != "" && fault.From(err).Code != code {
+			t.Errorf("%s: %v", request, err)
+		}
+	}
+	c, _ := carrier(t, nil, sysexec.Result{Stdout: []byte(strings.Replace(long, "top_processes", "startup_items", 1))})
+	if _, err := c.Run(t.Context(), "web1", operation(t, "get_startup_items"), []byte(`{"verbose":true}`), nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // A failure there is an answer, with the exit status of sentinel there.
 func TestAFailureThereIsAnAnswer(t *testing.T) {
 	c, _ := carrier(t, nil, sysexec.Result{Exit: 3, Stdout: []byte(`{"success":false,"action":"block_ip","version":"0.1.0","error":"x\u001b[2Jy","error_code":"PERMISSION_DENIED","fix":"z"}`)})
