@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -113,16 +114,26 @@ func compare(a, b *tally) int {
 }
 
 // class is 0 for an error, 1 for a warning or a line whose words tell of a failure: most programs
-// write everything with the priority of standard output, info.
-func (t *tally) class() int {
+// write everything with the priority of standard output, info. Both are 2 more where a user wrote them, who
+// could otherwise hide those of services behind any number of their own; the rest is 4.
+func (t *tally) class() (class int) {
 	switch {
 	case t.priority != NoPriority && t.priority <= priorityError:
-		return 0
 	case t.priority == priorityWarning || t.failing:
-		return 1
+		class = 1
 	default:
-		return 2
+		return 4
 	}
+	if ofUser(t.unit) {
+		class += 2
+	}
+	return class
+}
+
+// ofUser reports whether a unit is a session of a user or their service manager (systemd-logind(8),
+// user@.service(5)): what is in it sends lines with any priority and any name of a program.
+func ofUser(unit string) bool {
+	return strings.HasPrefix(unit, "session-") && strings.HasSuffix(unit, ".scope") || strings.HasPrefix(unit, "user@") && strings.HasSuffix(unit, ".service")
 }
 
 // failures are parts of words with which programs tell of a failure, in lower case.

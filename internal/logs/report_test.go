@@ -105,6 +105,27 @@ func TestPatternsAreOrderedByHowBadTheyAre(t *testing.T) {
 	}
 }
 
+// A user who writes errors of all kinds hides none of a service, and what a session tells of comes before what
+// tells of no failure.
+func TestAUserHidesNoErrorOfAService(t *testing.T) {
+	f := &fakeSource{}
+	add := func(priority int, unit, text string) {
+		f.entries = append(f.entries, entry(len(f.entries), priority, unit, "kernel", text))
+	}
+	for i := range 2 * maxPatterns {
+		word := strings.Map(func(r rune) rune { return r - '0' + 'a' }, fmt.Sprint(i))
+		add(0, []string{"session-3.scope", "user@1000.service"}[i%2], "I/O error of "+word)
+		add(4, "session-4.scope", "it fails at "+word)
+	}
+	add(6, "cron.service", "all is well")
+	add(6, "web.service", "request failed")
+	add(3, "db.service", "disk full")
+	r := report(t, f, Request{})
+	if r.Patterns[0].Sample != "disk full" || r.Patterns[1].Sample != "request failed" || !strings.HasPrefix(r.Patterns[2].Sample, "I/O error") {
+		t.Errorf("%+v", r.Patterns[:3])
+	}
+}
+
 func TestRawGivesTheNewestLinesInOrder(t *testing.T) {
 	f := &fakeSource{}
 	for i := range 100 { // the newest first, then those of another log

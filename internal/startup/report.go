@@ -168,7 +168,8 @@ func (r *Report) show(items []Item, n int, o Options) {
 		shown = min(shown, o.Limit)
 	}
 	for {
-		r.Items, r.Rest, r.Truncated = items[:shown], countByKind(items[shown:]), shown < n
+		picked, rest := share(items[:n], shown)
+		r.Items, r.Rest, r.Truncated = picked, countByKind(append(rest, items[n:]...)), shown < n
 		if !o.Brief || shown == 0 {
 			return
 		}
@@ -178,6 +179,36 @@ func (r *Report) show(items []Item, n int, o Options) {
 		}
 		shown -= max(1, shown/10)
 	}
+}
+
+// share picks so many of items, in their order, and returns the others as well. A user whose files they are
+// made of gets a quarter of the places while others wait for one, and could otherwise hide what is new
+// elsewhere behind any number of their own.
+func share(items []Item, places int) (picked, rest []Item) {
+	if places >= len(items) {
+		return slices.Clone(items), nil
+	}
+	taken, chosen, left := map[string]int{}, make([]bool, len(items)), places
+	choose := func(wanted func(Item) bool) {
+		for i, item := range items {
+			if left > 0 && !chosen[i] && wanted(item) {
+				chosen[i] = true
+				taken[item.Owner]++
+				left--
+			}
+		}
+	}
+	choose(func(i Item) bool { return i.Owner == "" || taken[i.Owner] < max(1, places/4) })
+	choose(func(Item) bool { return true })
+	picked = make([]Item, 0, places)
+	for i, item := range items {
+		if chosen[i] {
+			picked = append(picked, item)
+		} else {
+			rest = append(rest, item)
+		}
+	}
+	return picked, rest
 }
 
 func countByKind(items []Item) []Count {
