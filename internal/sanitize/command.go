@@ -42,6 +42,7 @@ type redactor struct {
 	program program // whose short options apply
 	hide    bool    // the next word is a secret
 	prose   bool    // it may be one, or the rest of a sentence about passwords
+	login   bool    // the next word may be user:SECRET
 	until   string  // a quote: all words up to the one that ends with it are secret
 }
 
@@ -95,6 +96,11 @@ func (r *redactor) word(w string) string {
 		return option + Redacted
 	}
 	r.hide = r.announces(w, bare)
+	login := r.login
+	r.login = secrets().takesLogin.MatchString(bare)
+	if user, secret, found := strings.Cut(w, ":"); login && found && secret != "" && secret[0] != '/' && !strings.Contains(user, "/") && !port().MatchString(bare) {
+		return user + ":" + Redacted
+	}
 	if r.script {
 		return w // the whole line went through text before
 	}
@@ -127,9 +133,11 @@ func (r *redactor) secret(w, bare string) bool {
 	return true
 }
 
-// plainWords announce a secret without a dash, as in "nmcli ... password x" and
-// "ALTER USER ... PASSWORD 'x'".
-var plainWords = []string{"password", "passphrase", "psk"}
+// plainWords announce a secret without a dash, as in "nmcli ... password x",
+// "ALTER USER ... PASSWORD 'x'" and "aws configure set aws_secret_access_key x".
+var plainWords = []string{
+	"password", "passphrase", "psk", "authtoken", "add-authtoken", "auth-token", "auth_token", "client_secret", "secret_access_key", "aws_secret_access_key", "aws_session_token",
+}
 
 // afterPassword are words that go on with a sentence about a password, and are none. They are those of
 // sshd, PAM and servers of databases.

@@ -91,6 +91,26 @@ func TestCommandLinesShowNoSecret(t *testing.T) {
 		{[]string{"7z", "x", "-phunter2", "a.7z"}, "7z x -p[redacted] a.7z"},
 		{[]string{"xfreerdp", "/u:a", "/p:hunter2"}, "xfreerdp /u:a /p:[redacted]"},
 		{[]string{"nmcli", "dev", "wifi", "connect", "a", "password", "hunter2"}, "nmcli dev wifi connect a password [redacted]"},
+		{[]string{"curl", "-b", "sid=hunter2", "https://a.example"}, "curl -b [redacted] https://a.example"},
+		{[]string{"curl", "-E", "cert.pem:hunter2"}, "curl -E [redacted]"},
+		{[]string{"curl", "--cert", "cert.pem:hunter2"}, "curl --cert [redacted]"},
+		{[]string{"sqlplus", "-S", "scott/hunter2@orcl"}, "sqlplus -S scott/[redacted]"},
+		{[]string{"/u01/bin/expdp", "scott/hunter2", "dumpfile=a.dmp"}, "/u01/bin/expdp scott/[redacted] dumpfile=a.dmp"},
+		{[]string{"unrar", "x", "-phunter2", "a.rar"}, "unrar x -p[redacted] a.rar"},
+		{[]string{"rar", "a", "-hphunter2", "a.rar"}, "rar a -hp[redacted] a.rar"},
+		{[]string{"twine", "upload", "-u", "a", "-p", "hunter2"}, "twine upload -u a -p [redacted]"},
+		{[]string{"bcp", "t", "in", "f", "-U", "a", "-P", "hunter2"}, "bcp t in f -U a -P [redacted]"},
+		{[]string{"ldappasswd", "-x", "-s", "hunter2"}, "ldappasswd -x -s [redacted]"},
+		{[]string{"aws", "configure", "set", "aws_secret_access_key", "hunter2"}, "aws configure set aws_secret_access_key [redacted]"},
+		{[]string{"ngrok", "config", "add-authtoken", "hunter2"}, "ngrok config add-authtoken [redacted]"},
+		{[]string{"kubectl", "create", "secret", "generic", "a", "--from-literal=b=hunter2"}, "kubectl create secret generic a --from-literal=[redacted]"},
+		// User and password behind an option.
+		{[]string{"ncat", "--proxy-auth", "u:hunter2", "h.example", "1"}, "ncat --proxy-auth u:[redacted] h.example 1"},
+		{[]string{"x", "--basic-auth=u:hunter2", "--port", "80"}, "x --basic-auth=u:[redacted] --port 80"},
+		{[]string{"x", "-login", "u:hunter2:x"}, "x -login u:[redacted]"},
+		{[]string{"socat", "-", "PROXY:h:1:2,proxyauth=u:hunter2"}, "socat - PROXY:h:1:2,proxyauth=u:[redacted]"},
+		{[]string{"sh", "-c", "ncat --proxy-auth u:hunter2 h.example 1"}, "sh -c ncat --proxy-auth u:[redacted] h.example 1"},
+		{[]string{"qemu-system-x86_64", "-object", "secret,id=s,data=hunter2", "-m", "1G"}, "qemu-system-x86_64 -object secret,id=s,data=[redacted] -m 1G"},
 		// Command lines inside arguments.
 		{[]string{"sh", "-c", "mysqldump -u root -phunter2 db > x"}, "sh -c mysqldump -u root -p[redacted] db > x"},
 		{[]string{"sh", "-c", "x --password hunter2; y"}, "sh -c x --password [redacted] y"},
@@ -114,6 +134,7 @@ func TestTokensAreKnownByTheirForm(t *testing.T) {
 	for _, token := range []string{
 		"ghp_" + strings.Repeat("a1", 18), "github_pat_" + strings.Repeat("a1", 20), "glpat-" + strings.Repeat("a1", 10), "xoxb-" + strings.Repeat("1", 12),
 		"sk-" + strings.Repeat("a1", 20), "sk_live_" + strings.Repeat("a1", 12), "hvs." + strings.Repeat("a1", 12), "npm_" + strings.Repeat("a1", 18),
+		"https://discord.com/api/webhooks/1234567890/" + strings.Repeat("a1", 34), "https://shop.webhook.office.com/webhookb2/" + strings.Repeat("a1", 30) + "@x/IncomingWebhook/y",
 		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl", "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n-----END",
 	} {
 		if got := Command([]string{"tool", "deploy", token, "now"}, 400); strings.Contains(got, token[len(token)-8:]) || !strings.Contains(got, Redacted) {
@@ -134,6 +155,7 @@ func TestOrdinaryCommandLinesStayReadable(t *testing.T) {
 		"mysqld --port=3306 --pid-file=/run/mysqld.pid", "mysql -u root -h db.example shop", "mysql -P 3306 -p shop", "tar -xzpf a.tar.gz",
 		"train.py --tokenizer gpt2 --steps 10", "/bin/login -p --", "loginctl show-session 1 -p Type", "gpg-agent --supervised", "passwd mira",
 		"password store", "curl -o - https://a.example", "nc -l -p 8080", "/lib/systemd/systemd-logind", "tail -f /var/log/auth.log", "basic settings and tutorials", "vim notes about passengers: 3",
+		"ssh-add --auth file:/etc/x", "x --auth basic --login mira", "x --http-auth 8080:80", "sqlplus /nolog", "sqlplus @/srv/report.sql", "rman target /", "x --auth=basic",
 		"kworker/0:1H", "socat TCP-LISTEN:80,fork TCP:192.0.2.1:80", "7z a -mx=9 out.7z in", "xfreerdp /v:host.example /u:mira",
 	} {
 		for name, args := range map[string][]string{"words": strings.Fields(line), "title": {line}} {

@@ -18,7 +18,7 @@ import (
 const name = `[\w.-]*(?:(?:passw(?:or)?d|passwort|passphrase|passcode|secret|authorization|credential` +
 	`|(?:api|access|account|private|auth|encryption|signing|master|app|storage|shared|license|service)[_.-]?key)[\w.-]*` +
 	`|token(?:[a-hj-z0-9_.-][\w.-]*|i(?:[a-y0-9_.-][\w.-]*)?)?` +
-	`|pass|passin|passout|pw|pwd|psk|otp|pin|creds?|jwt|bearer|cookies?|sig|signature|mnemonic|seed[_-]?phrase|session[_-]?id)`
+	`|pass|passin|passout|pw|pwd|psk|otp|pin|creds?|jwt|bearer|cookies?|sig|signature|mnemonic|seed[_-]?phrase|session[_-]?id|from-literal)`
 
 // value matches a value: quoted, quoted inside quotes, or up to a blank, semicolon
 // or ampersand. An unclosed quote was cut off.
@@ -41,6 +41,9 @@ type patterns struct {
 	bearer     *regexp.Regexp
 	basic      *regexp.Regexp // user and password in base64
 	identified *regexp.Regexp // SQL
+	login      *regexp.Regexp // an option or a parameter with user:password
+	takesLogin *regexp.Regexp // an option before such a word
+	object     *regexp.Regexp // a secret of QEMU
 	known      *regexp.Regexp // tokens that are recognized by their form
 }
 
@@ -64,7 +67,10 @@ var secrets = sync.OnceValue(func() *patterns {
 		bearer:     c(`(?i)\b(bearer\s+)[^\s"']{6,}`),
 		basic:      c(`(?i)\b(basic\s+)([A-Za-z0-9+/]{4,}={0,2})`),
 		identified: c(`(?i)\b(identified\s+by\s+)(?:` + value + `)`),
-		known: c(`\b(?:(?:AKIA|ASIA)[0-9A-Z]{16}|dckr_pat_[\w-]{16,}|hooks\.slack\.com/services/[\w/]+|bot\d{6,}:[\w-]{20,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|[srp]k_(?:live|test)_\w{10,}` +
+		login:      c(`(?i)((?:^|[\s,])-{0,2}[\w-]*(?:auth|login)=["']?[^\s:=/@"',]+:)[^\s"',/][^\s"',]*`),
+		takesLogin: c(`(?i)^-{1,2}[\w-]*(?:auth|login)$`),
+		object:     c(`(?i)(\bsecret\w*,\S*?\bdata=)[^\s,]+`),
+		known: c(`\b(?:(?:AKIA|ASIA)[0-9A-Z]{16}|dckr_pat_[\w-]{16,}|hooks\.slack\.com/services/[\w/]+|discord(?:app)?\.com/api/webhooks/\d+/[\w-]+|[\w-]+\.webhook\.office\.com/\S+|bot\d{6,}:[\w-]{20,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|[srp]k_(?:live|test)_\w{10,}` +
 			`|sk-[\w-]{16,}|hf_\w{20,}|npm_\w{30,}|tskey-[\w-]{10,}|hvs\.[\w-]{16,}|AIza[\w-]{30,}|SG\.[\w-]{16,}\.[\w-]{16,}` +
 			`|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*`),
 	}
@@ -84,6 +90,10 @@ func (p *patterns) text(s string) string {
 		s = p.bearer.ReplaceAllString(s, "${1}"+Redacted)
 		s = p.basic.ReplaceAllStringFunc(s, p.withoutBasic)
 		s = p.identified.ReplaceAllString(s, "${1}"+Redacted)
+	}
+	if strings.Contains(s, "=") {
+		s = p.login.ReplaceAllString(s, "${1}"+Redacted)
+		s = p.object.ReplaceAllString(s, "${1}"+Redacted)
 	}
 	if strings.ContainsAny(s, "=:") {
 		s = p.header.ReplaceAllString(s, "${1}"+Redacted)
@@ -150,6 +160,7 @@ type program struct {
 	next  string   // letters of options followed by a secret: -u SECRET, -su SECRET
 	long  []string // the same for long options whose name does not indicate a secret
 	glued []string // prefixes of words that contain the secret: -pSECRET
+	slash bool     // words are user/SECRET
 }
 
 // programs are matched by prefix, the longest first.
@@ -162,11 +173,18 @@ var programs = []struct {
 	{"sshpass", program{next: "p", glued: []string{"-p"}}},
 	{"ssh-keygen", program{next: "NP"}},
 	{"ssh", program{}}, // after sshpass: -p is a port of ssh
-	{"curl", program{next: "uU", long: []string{"--user", "--proxy-user"}, glued: []string{"-u", "-U", "--user=", "--proxy-user="}}},
+	{"curl", program{next: "uUbE", long: []string{"--user", "--proxy-user", "--cert", "--proxy-cert"}, glued: []string{"-u", "-U", "--user=", "--proxy-user=", "--cert=", "--proxy-cert="}}},
 	{"mongo", program{next: "p"}},
 	{"redis-cli", program{next: "a"}},
 	{"valkey-cli", program{next: "a"}},
+	{"ldappasswd", program{next: "wsa", glued: []string{"-w", "-s", "-a"}}},
 	{"ldap", program{next: "w", glued: []string{"-w"}}},
+	{"bcp", program{next: "P", glued: []string{"-P"}}},
+	{"sqlplus", program{slash: true}},
+	{"sqlldr", program{slash: true}},
+	{"expdp", program{slash: true}},
+	{"impdp", program{slash: true}},
+	{"rman", program{slash: true}},
 	{"sqlcmd", program{next: "P", glued: []string{"-P"}}},
 	{"ipmitool", program{next: "P"}},
 	{"snmp", program{next: "cAX"}},
@@ -176,6 +194,9 @@ var programs = []struct {
 	{"lftp", program{next: "u"}},
 	{"unzip", program{next: "P"}},
 	{"zip", program{next: "P"}},
+	{"rar", program{glued: []string{"-p", "-hp"}}},
+	{"unrar", program{glued: []string{"-p"}}},
+	{"twine", program{next: "p"}},
 	{"7z", program{glued: []string{"-p"}}},
 	{"openssl", program{next: "kK"}},
 	{"rdesktop", program{next: "p"}},
@@ -213,6 +234,9 @@ func (p program) secretIn(w string) (option string, ok bool) {
 		if rest, found := strings.CutPrefix(w, g); found && rest != "" && !port().MatchString(rest) {
 			return g, true
 		}
+	}
+	if user, rest, found := strings.Cut(w, "/"); p.slash && found && user != "" && rest != "" && !strings.Contains(rest, "/") && user[0] != '@' && user[0] != '-' {
+		return user + "/", true
 	}
 	return "", false
 }
