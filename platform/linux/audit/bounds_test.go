@@ -29,7 +29,7 @@ var overlong = map[string]struct {
 		return map[string]string{"etc/snmp/snmpd.conf": strings.Repeat("#\n", maxFile)}
 	}},
 	"maxNames":      {"files.cron", func() map[string]string { return many("etc/cron.d/", maxNames+1) }},
-	"maxPrograms":   {"tree.unpackaged", func() map[string]string { return with(many("usr/bin/", maxPrograms+1), "var/lib/dpkg/status", "") }},
+	"maxPrograms":   {"tree.unpackaged", func() map[string]string { return with(many("usr/bin/", maxPrograms+1), "var/lib/dpkg/status", "x\n") }},
 	"maxInterfaces": {"network.promiscuous", func() map[string]string { return many("sys/class/net/", maxInterfaces+1) }},
 	"maxIncluded": {"sudo.nopasswd", func() map[string]string {
 		return with(many("etc/sudoers.d/", maxIncluded+1), "etc/sudoers", "@includedir /etc/sudoers.d\n")

@@ -85,6 +85,7 @@ type packageManager struct {
 var packageManagers = []packageManager{
 	{"apt", "/var/lib/dpkg/status", []string{"/var/lib/apt/periodic/update-success-stamp", "/var/lib/apt/lists", "/var/lib/apt/lists/partial"}, nil},
 	{"apk", "/lib/apk/db/installed", nil, []string{"/var/cache/apk", "/etc/apk/cache"}},
+	{"apk", "/usr/lib/apk/db/installed", nil, []string{"/var/cache/apk", "/etc/apk/cache"}}, // from apk 3 on
 	{"pacman", "/var/lib/pacman/local", nil, []string{"/var/lib/pacman/sync"}},
 	{"zypper", "/etc/zypp", nil, []string{"/var/cache/zypp/raw"}},
 	{"dnf", "/etc/dnf/dnf.conf", []string{"/var/cache/dnf/last_makecache"}, []string{"/var/cache/dnf", "/var/cache/libdnf5"}},

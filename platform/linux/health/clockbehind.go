@@ -19,7 +19,7 @@ import (
 // and that root alone can date.
 var written = []string{
 	"run/utmp", "run/systemd/system", "var/lib/systemd/timesync/clock", "var/lib/systemd/random-seed", "var/log/wtmp",
-	"var/lib/dpkg/status", "var/lib/rpm/rpmdb.sqlite", "var/lib/rpm/Packages", "usr/lib/sysimage/rpm/rpmdb.sqlite", "var/lib/pacman/local", "lib/apk/db/installed",
+	"var/lib/dpkg/status", "var/lib/rpm/rpmdb.sqlite", "var/lib/rpm/Packages", "usr/lib/sysimage/rpm/rpmdb.sqlite", "var/lib/pacman/local", "lib/apk/db/installed", "usr/lib/apk/db/installed",
 	"etc/ld.so.cache",
 }
 

@@ -34,7 +34,7 @@ func (f Finder) dpkg(ctx context.Context, paths []string, known map[string]File)
 		}
 	})
 	for _, name := range parseOverrides(overrides) {
-		if path, ok := w[name]; ok {
+		for _, path := range w[name] {
 			file := known[path]
 			file.Mode, file.Override = -1, true
 			known[path] = file
@@ -46,12 +46,14 @@ func (f Finder) dpkg(ctx context.Context, paths []string, known map[string]File)
 
 // dpkgPackage notes the files that one package ships, which found has by their names in its list.
 // info is the name of its data: "bash", "libc6:amd64".
-func (f Finder) dpkgPackage(info string, found map[string]string, known map[string]File) {
+func (f Finder) dpkgPackage(info string, found wanted, known map[string]File) {
 	name, _, _ := strings.Cut(info, ":")
 	sums, _ := f.readOptional(dpkgData + "info/" + info + ".md5sums") //nolint:errcheck // without them no digest is known
 	digests := parseSums(sums)
-	for listed, path := range found {
-		known[path] = File{Package: name, Digest: digests[listed], Mode: -1}
+	for listed, paths := range found {
+		for _, path := range paths {
+			known[path] = File{Package: name, Digest: digests[listed], Mode: -1}
+		}
 	}
 }
 

@@ -48,9 +48,11 @@ func (f Finder) pacman(ctx context.Context, paths []string, known map[string]Fil
 		}
 		packed, _ := f.readOptional(directory + "/" + name + "/mtree") //nolint:errcheck // without it no digest is known
 		digests := parseMtree(unpack(packed))
-		for listed, path := range found {
+		for listed, paths := range found {
 			of.Digest = digests[listed]
-			known[path] = of
+			for _, path := range paths {
+				known[path] = of
+			}
 		}
 	}
 	return nil
@@ -110,7 +112,7 @@ func (f Finder) apk(file string, paths []string, known map[string]File) error {
 	}
 	w := wantedNames(paths, f.inSbin(paths))
 	parseApk(raw, func(name string, of File) {
-		if path, ok := w[name]; ok {
+		for _, path := range w[name] {
 			known[path] = of
 		}
 	})
@@ -185,7 +187,7 @@ func (f Finder) rpm(ctx context.Context, paths []string, known map[string]File) 
 	}
 	w := wantedNames(paths, f.inSbin(paths))
 	for name, file := range files {
-		if path, ok := w[name]; ok {
+		for _, path := range w[name] {
 			known[path] = file
 		}
 	}

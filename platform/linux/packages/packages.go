@@ -58,7 +58,7 @@ func (f Finder) Files(ctx context.Context, paths []string) (map[string]File, err
 		return known, nil
 	}
 	switch {
-	case f.exists("/var/lib/dpkg/status"):
+	case f.fills("/var/lib/dpkg/status"):
 		return known, f.dpkg(ctx, paths, known)
 	case f.exists("/lib/apk/db/installed"):
 		return known, f.apk("/lib/apk/db/installed", paths, known)
@@ -74,6 +74,12 @@ func (f Finder) Files(ctx context.Context, paths []string) (map[string]File, err
 }
 
 func (f Finder) exists(name string) bool { return hostfile.Exists(filepath.Join(f.Root, name)) }
+
+// fills reports whether there is anything in a file: dpkg beside another package manager has installed nothing.
+func (f Finder) fills(name string) bool {
+	file, err := hostfile.Stat(filepath.Join(f.Root, name))
+	return err == nil && file.Size > 0
+}
 
 func (f Finder) read(name string, limit int) ([]byte, error) {
 	return hostfile.Read(filepath.Join(f.Root, name), limit)
@@ -104,8 +110,9 @@ func (f Finder) inSbin(paths []string) map[string]string {
 	return names
 }
 
-// A wanted maps each name that a file may have in package data to its path.
-type wanted map[string]string
+// A wanted maps each name that a file may have in package data to the paths that were asked for, which are
+// several where one file has been named in two ways.
+type wanted map[string][]string
 
 // wantedNames adds the other names that package data may have for a file: without
 // /usr, from before the merge of /bin into /usr/bin, and from before a diversion.
@@ -116,9 +123,9 @@ func wantedNames(paths []string, diverted map[string]string) wanted {
 			if name == "" {
 				continue
 			}
-			w[name] = path
+			w[name] = append(w[name], path)
 			if short, ok := strings.CutPrefix(name, "/usr"); ok && mergedIntoUsr(short) {
-				w[short] = path
+				w[short] = append(w[short], path)
 			}
 		}
 	}
@@ -133,15 +140,15 @@ func mergedIntoUsr(path string) bool {
 
 // in returns the files of a list with one name a line, each by its name there. prefix goes before
 // each.
-func (w wanted) in(list []byte, prefix string) map[string]string {
-	var found map[string]string
+func (w wanted) in(list []byte, prefix string) wanted {
+	var found wanted
 	for line := range bytes.Lines(list) {
 		name := prefix + string(bytes.TrimRight(line, "\r\n"))
-		if path, ok := w[name]; ok {
+		if paths, ok := w[name]; ok {
 			if found == nil {
-				found = map[string]string{}
+				found = wanted{}
 			}
-			found[name] = path
+			found[name] = paths
 		}
 	}
 	return found

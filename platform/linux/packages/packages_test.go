@@ -96,6 +96,8 @@ func TestFilesAreThoseOfTheirPackages(t *testing.T) {
 			"var/lib/dpkg/info/login:amd64.list": "/usr/bin/sudo\n",
 			"var/lib/dpkg/statoverride":          "root root 4755 /usr/bin/-x\n",
 		}, nil, map[string]File{"/usr/bin/su": {Package: "login", Mode: -1}, "/usr/bin/-x": {Mode: -1, Override: true}}, nil},
+		"dpkg beside another manager": {map[string]string{"var/lib/dpkg/status": "", "lib/apk/db/installed": "P:busybox\nF:usr/bin\nR:su\n"},
+			nil, map[string]File{"/usr/bin/su": {Package: "busybox", Mode: 0o755}}, nil},
 		"apk": {map[string]string{"lib/apk/db/installed": "P:busybox\nV:1.37-r1\nF:bin\nR:su\na:0:0:4755\n"},
 			nil, map[string]File{"/usr/bin/su": {Package: "busybox", Version: "1.37-r1", Mode: 0o4755}}, nil},
 		"pacman": {map[string]string{"var/lib/pacman/local/util-linux-2.40-1/files": "%FILES%\nusr/bin/\nusr/bin/su\n", "var/lib/pacman/local/ALPM_DB_VERSION": "9\n"},
@@ -242,6 +244,30 @@ func TestProgramsAreFoundWhereSbinIsALink(t *testing.T) {
 	if known, err := (Finder{Root: root}).Files(t.Context(), []string{"/usr/bin/crond"}); err != nil || known["/usr/bin/crond"].Package != "cronie" {
 		t.Errorf("%v, %v", known, err)
 	}
+}
+
+// One file may be asked for by two names, as where a unit and a script of cron start it.
+func TestAFileIsFoundByEachOfItsNames(t *testing.T) {
+	paths := []string{"/bin/su", "/usr/bin/su"}
+	rpm := runnerSays("0104755 () shadow 2-1 /bin/su\n")
+	for manager, files := range map[string]map[string]string{
+		"dpkg":   {"var/lib/dpkg/status": "x\n", "var/lib/dpkg/statoverride": "root root 4755 /bin/su\n", "var/lib/dpkg/info/login.list": "/bin/su\n"},
+		"apk":    {"lib/apk/db/installed": "P:login\nF:bin\nR:su\n"},
+		"pacman": {"var/lib/pacman/local/login-2-1/files": "bin/su\n"},
+		"rpm":    {"var/lib/rpm/rpmdb.sqlite": ""},
+	} {
+		known, err := Finder{testenv.Plant(t, files), rpm}.Files(t.Context(), paths)
+		if err != nil || len(known) != 2 || known["/bin/su"].Package == "" || known["/bin/su"] != known["/usr/bin/su"] {
+			t.Errorf("%s: %v, %+v", manager, err, known)
+		}
+	}
+}
+
+// runnerSays is a program that prints this.
+type runnerSays string
+
+func (r runnerSays) Run(context.Context, sysexec.Command) (sysexec.Result, error) {
+	return sysexec.Result{Stdout: []byte(r)}, nil
 }
 
 // Digests have their form and files their names, whatever the data hold.

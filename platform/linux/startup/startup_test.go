@@ -210,7 +210,7 @@ func TestHostileFilesAreSaidToBeUnread(t *testing.T) {
 		"etc/cron.d/many":          strings.Repeat("* * * * * root /bin/x\n", 1_500),
 		"home/mira/.bashrc":        strings.Repeat("#", maxFile+1),
 		"etc/cron.d/new\nline":     "* * * * * root /bin/x\n",
-		"var/lib/dpkg/status":      "",
+		"var/lib/dpkg/status":      "x\n",
 		"var/lib/dpkg/info/x.list": "/etc/crontab\n",
 	})
 	for _, name := range []string{"etc/cron.d/pipe", "etc/ld.so.preload", "etc/rc.local", "home/mira/.zshrc"} {
