@@ -258,6 +258,11 @@ func (b *BlockPlan) answer(ctx context.Context, entries []entry, cut *int, uncut
 	if n := len(entries) - 1; b.known.missing && n > 0 {
 		d.warn("There was no list, though the packet filter drops addresses; a new one was made, with " + humanize.Count(n, "address", "addresses") + " taken over from it.")
 	}
+	for _, p := range b.on.protected {
+		if p.Unseen != "" {
+			d.warn("Sessions of others may end with it: " + p.Unseen + ".")
+		}
+	}
 	if !b.before.effective && len(entries) > 1 {
 		d.warn(b.reload(ctx))
 	}

@@ -42,6 +42,8 @@ type ProtectedAddr struct {
 	// Shared says that a proxy does not show whether it is this address or another that the sessions
 	// depend on.
 	Shared bool
+	// Unseen makes this no address, but a clause about sessions of others of which none is known.
+	Unseen string
 	// Sessions are those that depend on it, as data; nil for none.
 	Sessions *fault.Protected
 }

@@ -22,6 +22,9 @@ func ProtectSessions(m *sessions.Model) ([]ProtectedAddr, error) {
 		list = append(list, p)
 	}
 	slices.SortFunc(list, func(a, b ProtectedAddr) int { return cmp.Or(a.Prefix.Compare(b.Prefix), cmp.Compare(a.Why, b.Why)) })
+	for _, why := range m.Unseen {
+		list = append(list, ProtectedAddr{Unseen: why})
+	}
 	var errs []error
 	for _, g := range m.Hidden() {
 		errs = append(errs, errors.New(g.Why))

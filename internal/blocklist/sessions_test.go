@@ -101,3 +101,18 @@ func TestWhatMayCarryTheOwnSessionIsUnknown(t *testing.T) {
 		t.Errorf("of the caller: %v", err)
 	}
 }
+
+// What is not seen of sessions refuses nothing, and is said beside the block.
+func TestABlockSaysWhichSessionsAreNotSeen(t *testing.T) {
+	seen := model(sessions.Own)
+	seen.Unseen = []string{"with whom bash (PID 3) is connected is not seen from here"}
+	m := newMachine()
+	var err error
+	if m.protected, err = ProtectSessions(seen); err != nil {
+		t.Fatal(err)
+	}
+	d, err := block(t, m.on(t), Request{Address: "203.0.113.9"})
+	if want := "Sessions of others may end with it: with whom bash (PID 3) is connected is not seen from here."; err != nil || !slices.Equal(d.Warnings, []string{want}) {
+		t.Errorf("%v, %q, want %q", err, d.Warnings, want)
+	}
+}

@@ -219,6 +219,9 @@ func (r *Report) UseSessions(model *sessions.Model) {
 		})
 	}
 	r.SessionsTotal = new(len(r.Sessions))
+	for _, why := range model.Unseen {
+		r.Unavailable.Note("sessions", why)
+	}
 }
 
 // UseRecords sets who is on from the records of logins, where nothing better is known.

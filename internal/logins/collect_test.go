@@ -11,12 +11,15 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sentinel/internal/answer"
+	"sentinel/internal/sessions"
 	"sentinel/internal/statefile"
 )
 
@@ -206,4 +209,13 @@ func FuzzParseState(f *testing.F) {
 			t.Errorf("%q: %+v", raw, s)
 		}
 	})
+}
+
+func TestWhoIsOnWhereNothingSeesThemIsSaid(t *testing.T) {
+	r := &Report{Unavailable: answer.Gaps{}}
+	r.UseSessions(&sessions.Model{Unseen: []string{"with whom bash (PID 3) is connected is not seen from here"}})
+	want := answer.Gaps{{Field: "sessions", Reason: "with whom bash (PID 3) is connected is not seen from here"}}
+	if !slices.Equal(r.Unavailable, want) || *r.SessionsTotal != 0 {
+		t.Errorf("%+v", r)
+	}
 }

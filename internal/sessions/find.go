@@ -38,6 +38,9 @@ func Find(ctx context.Context, source Source) (*Model, error) {
 		f.follow(l)
 	}
 	f.findListeners()
+	f.rememberServers()
+	f.noteUnseen()
+	f.outsiders()
 	f.finish()
 	return f.model, ctx.Err()
 }
@@ -80,6 +83,7 @@ type finder struct {
 	described map[int]Description
 	traffic   map[SocketID]Traffic
 	logins    []*login
+	unseen    []int           // processes whose sessions begin where this run does not look
 	listeners map[Port]*Claim // ports whose servers are still to be found
 	model     *Model
 }
@@ -258,6 +262,7 @@ func (f *finder) add(s seed) {
 // address still counts.
 func (f *finder) unserved(s seed, record *Login) {
 	if record == nil || record.Leader != s.pid || !record.From.IsValid() {
+		f.remember(s)
 		return
 	}
 	l := &login{Session: &Session{User: record.User, Terminal: cmp.Or(s.terminal, record.Terminal)}, record: record}

@@ -40,6 +40,9 @@ type Session struct {
 	Since    time.Time    // zero if unknown
 	Terminal string       // such as pts/0; empty without one
 	Local    bool         // at a terminal of the machine itself
+	// Outside is set for connections of programs outside of the container that this run is in, of which
+	// nothing more is known.
+	Outside bool
 	// Among is how many hosts talk with a proxy of the session that does not show which of them it
 	// comes from; 0 where that is known. From has them all.
 	Among int
@@ -113,6 +116,9 @@ func (s *Session) String() string {
 	case Own:
 		text = "this call's own session"
 	case PossiblyOwn, Others:
+	}
+	if s.Outside {
+		text += " of a program outside of this container"
 	}
 	if s.User != "" {
 		text += " of " + sanitize.Text(s.User, 32)
@@ -196,6 +202,7 @@ type Model struct {
 	Units     map[string]Claim // of the system's service manager: services, sockets and scopes
 	Ports     map[Port]Claim   // of this machine, that the sessions come in at
 	Gaps      []Gap
+	Unseen    []string // clauses about sessions of others of which nothing but that they are there is known
 	// Connections are those that carry sessions to other hosts.
 	Connections []Connection
 }

@@ -43,6 +43,9 @@ type Snapshot struct {
 	// Hint is whom the environment says this run's session is with (SSH_CONNECTION). It is never
 	// believed alone, and only adds to what is protected.
 	Hint []netip.Addr
+	// Nested says that this run is in a container or the like, and may share the network with programs
+	// that it does not see.
+	Nested bool
 	// Masters says that [Files] tell which terminals a process serves.
 	Masters bool
 	// Unread says what is missing, in clauses.
@@ -104,7 +107,9 @@ type Description struct {
 	System bool // root or an account of the system; no person's
 	User   string
 	Unit   string // the service, socket or scope of the system that it runs in
-	Login  string // the ID of the login that it belongs to
+	// Elsewhere is set for a process in another container (PID namespace) or network namespace than this run.
+	Elsewhere bool
+	Login     string // the ID of the login that it belongs to
 	// CommandLine is read for what calls itself an SSH server and is root's, or its child.
 	CommandLine []string
 }

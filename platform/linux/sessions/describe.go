@@ -24,7 +24,7 @@ func (r *reading) Describe(_ context.Context, pid int) (sessions.Description, er
 		return sessions.Description{}, err
 	}
 	names, _ := r.names() //nolint:errcheck // a user without a name is shown as a number
-	d := sessions.Description{UID: uid, System: procfs.SystemAccount(uid), User: names.Name(uid)}
+	d := sessions.Description{UID: uid, System: procfs.SystemAccount(uid), User: names.Name(uid), Elsewhere: r.isElsewhere(pid)}
 	if group, err := r.proc.ControlGroup(pid); err == nil {
 		d.Unit, d.Login = unitOf(group)
 	}

@@ -32,9 +32,9 @@ const (
 // server of this run's session has its connections there. A namespace that may not be named belongs to
 // nobody whom this run could look into anyway; one that cannot be entered is said to be missing.
 func (r *reading) elsewhere(ctx context.Context, table []procfs.Process, s *sessions.Snapshot) {
-	seen := map[string]bool{r.namespace("thread-self"): true}
+	seen := map[string]bool{r.space: true}
 	for _, p := range ancestors(table, r.self) {
-		name := r.namespace(strconv.Itoa(p.PID))
+		name := r.namespace(strconv.Itoa(p.PID), "net")
 		if name == "" || seen[name] {
 			continue
 		}
@@ -58,10 +58,29 @@ func ancestors(table []procfs.Process, pid int) (line []procfs.Process) {
 	return line
 }
 
-// namespace names the network namespace of a process; empty if that may not be known.
-func (r *reading) namespace(process string) string {
-	name, _ := os.Readlink(filepath.Join(r.root, "proc", process, "ns", "net")) //nolint:errcheck // see above
+// namespace names a namespace of a process; empty if that may not be known.
+func (r *reading) namespace(process, kind string) string {
+	name, _ := os.Readlink(filepath.Join(r.root, "proc", process, "ns", kind)) //nolint:errcheck // see above
 	return name
+}
+
+// firstPIDs is the PID namespace of the machine itself (PROC_PID_INIT_INO of linux/proc_ns.h).
+const firstPIDs = "pid:[4026531836]"
+
+// inContainer reports whether processes around this run are not seen.
+func (r *reading) inContainer() bool {
+	name := r.namespace("1", "pid")
+	return name != "" && name != firstPIDs
+}
+
+// isElsewhere reports whether a process is known to live in another PID or network namespace than this
+// run.
+func (r *reading) isElsewhere(pid int) bool {
+	other := func(kind, own string) bool {
+		name := r.namespace(strconv.Itoa(pid), kind)
+		return name != "" && own != "" && name != own
+	}
+	return other("net", r.space) || other("pid", r.namespace("1", "pid"))
 }
 
 // enter reads the network namespace of a process from a thread of its own, which ends afterwards.

@@ -58,11 +58,12 @@ func (r *reading) Holders(ctx context.Context, list []sessions.Socket) (map[sess
 	return found, nil
 }
 
-// findHolders looks for who holds the sockets that listen or have their other end on this machine.
+// findHolders looks for who holds the sockets that listen or have their other end on this machine, and
+// in a container all: who is outside of it may hold them.
 func (r *reading) findHolders(ctx context.Context) (err error) {
 	wanted := map[uint64]bool{}
 	for _, k := range r.sockets {
-		if remote := k.Remote.Addr().Unmap().WithZone(""); k.Listening || remote.IsLoopback() || r.own[remote] {
+		if remote := k.Remote.Addr().Unmap().WithZone(""); r.nested || k.Listening || remote.IsLoopback() || r.own[remote] {
 			wanted[uint64(k.ID)] = true
 		}
 	}

@@ -65,6 +65,8 @@ type reading struct {
 	own     map[netip.Addr]bool
 	holders map[uint64][]procfs.Holder
 	skipped []procfs.Skipped
+	nested  bool
+	space   string // the network namespace of this run
 	tunnels *tunnels.Reader
 	carried map[sessions.Connection][]sessions.Tunnel // what is known of the tunnels
 }
@@ -77,7 +79,8 @@ func (r *reading) Read(ctx context.Context) (sessions.Snapshot, error) {
 	if err != nil {
 		return sessions.Snapshot{}, err
 	}
-	s := sessions.Snapshot{Self: r.self, Masters: true}
+	r.nested, r.space = r.inContainer(), r.namespace("thread-self", "net")
+	s := sessions.Snapshot{Self: r.self, Masters: true, Nested: r.nested}
 	for _, p := range table {
 		name, pseudo := Terminal(p.Terminal)
 		s.Processes = append(s.Processes, sessions.Process{

@@ -250,6 +250,7 @@ func TestSessionsOfRealServersAreFound(t *testing.T) {
 	if got, want := whose(model(t, os.Getpid())), ann+" possibly own, "+bob+" possibly own"; got != want {
 		t.Errorf("seen from outside: %s, want %s", got, want)
 	}
+	t.Run("another container", func(t *testing.T) { s.anotherContainer(t, own) })
 	t.Run("a reverse tunnel", func(t *testing.T) { s.reverseTunnel(t, own) })
 	t.Run("a proxy", s.proxy)
 }

@@ -303,3 +303,31 @@ func (s *site) otherNamespace(t *testing.T) {
 		t.Errorf("ports of another namespace: %v", m.Ports)
 	}
 }
+
+// anotherContainer has somebody logged in at a server in a network namespace of its own, and one in a PID
+// namespace of its own that shares this network.
+func (s *site) anotherContainer(t *testing.T, own int) {
+	s.server("peer", "2210")
+	inner := s.ssh("peer", "", "127.0.0.1", "2210", "-tt")
+	m := model(t, own)
+	if want := fmt.Sprintf("with whom sleep (PID %d) at pts/", inner); len(m.Unseen) != 1 || !strings.HasPrefix(m.Unseen[0], want) {
+		t.Errorf("%q, want %s", m.Unseen, want)
+	}
+	if got := whose(m); !strings.Contains(got, ann+" own") || len(m.Hidden()) > 0 {
+		t.Errorf("%s; hidden: %v", got, m.Hidden())
+	}
+	cmd, _, out := s.start("", nil, "unshare", "--pid", "--fork", "--kill-child", "sh", "-c", "mkdir -p /run/inner/proc && mount -t proc proc /run/inner/proc && echo in && exec sleep 600")
+	if line, err := out.ReadString('\n'); line != "in\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); exec.Command("umount", "/run/inner/proc").Run() })
+	r := New("/run/inner")
+	r.self = 1
+	m, err := r.Model(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := whose(m); !strings.Contains(got, ann+" possibly own") || len(m.Unseen) != 1 || !strings.Contains(m.Unseen[0], "outside of this container") {
+		t.Errorf("seen from a container with this network: %s; %q", got, m.Unseen)
+	}
+}
