@@ -14,8 +14,8 @@ import (
 )
 
 // HostContext reads what this machine must not lose contact with: its own
-// addresses, its gateways and name servers, the other ends of the kernel's tunnels, and what
-// carries the sessions of those who are logged in.
+// addresses, its gateways and name servers, the other ends of the kernel's tunnels, the servers of what
+// is mounted, and what carries the sessions of those who are logged in.
 type HostContext struct {
 	root     string
 	sessions interface {
@@ -39,6 +39,7 @@ func (s *HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.Protected
 		{Name: "routes", Read: s.routes},
 		{Name: "name servers", Read: s.resolvers},
 		{Name: "tunnels", Read: s.tunnelEnds},
+		{Name: "storage", Read: s.storage},
 		{Name: "sessions", Read: s.sessionPeers},
 	}...)
 }

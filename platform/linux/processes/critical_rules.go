@@ -73,7 +73,10 @@ var critical = []processes.CriticalRule{
 		Why: "containers depend on it",
 	},
 	{
-		Names:    []string{"auditd", "firewalld", "polkitd", "rsyslogd", "syslog-ng"},
+		Names: []string{
+			"auditd", "firewalld", "polkitd", "rsyslogd", "syslog-ng", "fail2ban-server", "crowdsec", "sshguard", "usbguard-daemon",
+			"osqueryd", "wazuh-agentd", "ossec-agentd", "falco", "falcon-sensor", "tetragon", "samhain",
+		},
 		Accounts: []string{"polkitd", "syslog"},
 		Why:      "it guards this machine, or keeps the record of what happens on it",
 	},
