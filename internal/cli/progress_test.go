@@ -17,8 +17,14 @@ import (
 // do not fall.
 func TestARequestSaysWhatItIsDoing(t *testing.T) {
 	for tool, want := range map[string][]string{
-		"security_audit": {"checking 1 of ", "checking 12 of "},
-		"check_updates":  {"reading the package lists"},
+		"security_audit":     {"checking 1 of ", "checking 12 of "},
+		"check_updates":      {"reading the package lists"},
+		"get_logs":           {"reading the logs"},
+		"get_logins":         {"reading the records of logins", "looking who is logged in"},
+		"get_startup_items":  {"reading what starts by itself"},
+		"get_containers":     {"asking the container engines"},
+		"get_service_status": {"asking the service manager"},
+		"get_fleet_health":   {"asking 1 machine"},
 	} {
 		var stdout, stderr bytes.Buffer
 		p := Program{

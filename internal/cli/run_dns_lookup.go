@@ -10,6 +10,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/dnslookup"
+	"sentinel/internal/progress"
 )
 
 // A lookupDocument answers dns_lookup.
@@ -29,6 +30,7 @@ func runDNSLookup(ctx context.Context, s session, call invocation) (document, er
 			return nil, err
 		}
 	}
+	progress.Say(ctx, 5, "asking the name servers")
 	lookup, err := dnslookup.Resolve(ctx, sources, query, call.capped(dnslookup.DefaultRecords))
 	if err != nil {
 		return nil, err

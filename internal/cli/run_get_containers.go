@@ -10,6 +10,7 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/containers"
 	"sentinel/internal/humanize"
+	"sentinel/internal/progress"
 )
 
 // A containersDocument answers get_containers.
@@ -19,6 +20,7 @@ type containersDocument struct {
 }
 
 func runContainers(ctx context.Context, s session, call invocation) (document, error) {
+	progress.Say(ctx, 5, "asking the container engines")
 	report, err := containers.Look(ctx, s.host.Containers, s.host.Now(), call.capped(containers.DefaultRows))
 	if err != nil {
 		return nil, unavailable(ctx, "The containers of this machine", err)

@@ -12,7 +12,9 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/fault"
 	"sentinel/internal/fleet"
+	"sentinel/internal/humanize"
 	"sentinel/internal/ops"
+	"sentinel/internal/progress"
 	"sentinel/internal/remote"
 	"sentinel/internal/sanitize"
 )
@@ -36,6 +38,7 @@ func runFleetHealth(ctx context.Context, s session, call invocation) (document, 
 	if !call.args.Bool("skip_local") {
 		machines = append(machines, s.here())
 	}
+	progress.Say(ctx, 5, "asking "+humanize.Count(len(machines), "machine", "machines"))
 	d := &fleetDocument{answer.NewHeader(call.op.Action, true), fleet.Survey(ctx, machines)}
 	if call.request {
 		d.Fit()

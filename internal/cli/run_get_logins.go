@@ -15,6 +15,7 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/deadline"
 	"sentinel/internal/logins"
+	"sentinel/internal/progress"
 )
 
 // loginsName is the file with the accounts and keys of the last run, in the state directory.
@@ -41,10 +42,12 @@ func runLogins(ctx context.Context, s session, call invocation) (document, error
 	if s.root && s.host.Live {
 		options.State = filepath.Join(s.stateDir, loginsName)
 	}
+	progress.Say(ctx, 5, "reading the records of logins")
 	report, err := logins.Collect(ctx, s.host.Logins, options)
 	if err != nil {
 		return nil, err
 	}
+	progress.Say(ctx, 70, "looking who is logged in")
 	s.addSessions(ctx, report)
 	report.Cut(call.capped(logins.DefaultRows))
 	s.addStandings(ctx, report)

@@ -12,6 +12,7 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/logs"
 	"sentinel/internal/ops"
+	"sentinel/internal/progress"
 )
 
 // mostLogs bounds an answer to a program that asked for more rows than usual, in bytes.
@@ -28,6 +29,7 @@ func (d *logsDocument) asked(args ops.Arguments) { d.raw = d.raw || args.Bool("r
 
 func runLogs(ctx context.Context, s session, call invocation) (document, error) {
 	request := logsRequest(call)
+	progress.Say(ctx, 5, "reading the logs")
 	report, err := logs.Read(ctx, s.host.Logs, request, s.host.Now())
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/humanize"
 	"sentinel/internal/network"
+	"sentinel/internal/progress"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/services"
 )
@@ -35,6 +36,7 @@ func formOfServiceAsked(s session, call invocation) error {
 func runServiceStatus(ctx context.Context, s session, call invocation) (document, error) {
 	name := call.args.Text("service")
 	var hidden answer.Gaps
+	progress.Say(ctx, 5, "asking the service manager")
 	status, err := services.Inspect(ctx, s.host.Services, services.Question{
 		Name: name, Rows: call.rows, Now: s.host.Now(),
 		Listening: func(ctx context.Context) ([]services.Port, error) { return ports(ctx, s.host.Network, &hidden) },

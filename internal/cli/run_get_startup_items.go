@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/humanize"
+	"sentinel/internal/progress"
 	"sentinel/internal/startup"
 )
 
@@ -35,6 +36,7 @@ func runStartupItems(ctx context.Context, s session, call invocation) (document,
 	if s.root && s.host.Live {
 		o.State = filepath.Join(s.stateDir, startup.StateName)
 	}
+	progress.Say(ctx, 5, "reading what starts by itself, and what packages say of it")
 	report, err := startup.Collect(ctx, s.host.Startup, o)
 	if err != nil {
 		return nil, err

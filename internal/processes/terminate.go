@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/deadline"
 	"sentinel/internal/fault"
+	"sentinel/internal/progress"
 	"sentinel/internal/sanitize"
 )
 
@@ -180,7 +181,7 @@ func (p *Termination) Do(ctx context.Context) (Terminated, error) {
 		return Terminated{}, err
 	}
 	began := time.Now()
-	last, err := p.end()
+	last, err := p.end(ctx)
 	if err != nil {
 		return Terminated{}, endedMeanwhile(err)
 	}
@@ -194,8 +195,9 @@ func (p *Termination) Do(ctx context.Context) (Terminated, error) {
 }
 
 // end signals and waits, and returns the last signal that was sent.
-func (p *Termination) end() (Signal, error) {
+func (p *Termination) end(ctx context.Context) (Signal, error) {
 	if p.target.Graceful {
+		progress.Say(ctx, 40, fmt.Sprintf("asked to end; waiting up to %v for it", p.grace()))
 		ended, err := p.send(SignalTerm, p.grace())
 		if ended || err != nil {
 			return SignalTerm, err

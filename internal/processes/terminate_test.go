@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/progress"
 	"sentinel/internal/sessions"
 	"sentinel/internal/sshserver"
 )
@@ -401,5 +402,26 @@ func TestSummarySaysWhatWouldBeDone(t *testing.T) {
 			t.Errorf("%s\nsent %v", got, v.sent)
 		}
 		p.Close()
+	}
+}
+
+func TestAGracefulEndSaysThatItWaits(t *testing.T) {
+	v := killable()
+	v.endsBy, v.endsAfter = SignalTerm, time.Second
+	said := ""
+	synctest.Test(t, func(t *testing.T) {
+		ctx := progress.With(t.Context(), func(_ int, words string) { said += words + "\n" })
+		p, err := PlanTermination(ctx, v, Target{PID: 4242, Graceful: true}, protected)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		if _, err = p.Do(ctx); err != nil {
+			t.Error(err)
+		}
+		<-time.After(hang)
+	})
+	if want := "asked to end; waiting up to 5s for it\n"; said != want {
+		t.Errorf("%q, want %q", said, want)
 	}
 }
