@@ -50,6 +50,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		Trusted:    trust.RootOnly.File,
 		Groups:     privilege.Groups(),
 		Prefer:     local.Prefer,
+		Admit:      local.Admit,
 	}
 	return p.Run(ctx, args, stdin, stdout, stderr)
 }
@@ -74,6 +75,9 @@ type Program struct {
 	// Prefer makes this process one for something short: with few threads, and root's with a better place
 	// among all others, which what it starts has not. nil does not.
 	Prefer func(root bool)
+	// Admit takes a place among the runs of a user behind sudo; ok is false where all are taken. nil has
+	// no bound.
+	Admit func(uid int) (place int, ok bool)
 }
 
 // Run is [Run] for p.
@@ -164,6 +168,9 @@ func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) 
 		call.reporter.Say(percent, words)
 		call.indicator.Set(percent, words)
 	})
+	if err := p.admit(); err != nil {
+		return nil, err
+	}
 	if err := pause(ctx, call); err != nil {
 		return nil, err
 	}
@@ -183,9 +190,6 @@ func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) 
 	}
 	if call.op.Name == "record" {
 		spare()
-	}
-	if p.Prefer != nil && call.op.Preferred {
-		p.Prefer(p.Root)
 	}
 	ready, err := indicated(call, func() (prepared, error) {
 		return deadline.Call(ctx, call.op.Deadline, func(ctx context.Context) (prepared, error) { return p.prepare(ctx, call, stdin) })
@@ -234,8 +238,16 @@ type prepared struct {
 }
 
 func (p Program) prepare(ctx context.Context, call invocation, stdin io.Reader) (ready prepared, err error) {
+	if call.request && call.raw == nil {
+		if call.raw, err = readText(stdin); err != nil {
+			return prepared{}, err
+		}
+	}
+	if p.Prefer != nil && call.op.Preferred { // not before: a run that waits for its request has nothing to do
+		p.Prefer(p.Root)
+	}
 	if call.request {
-		if call, err = readRequest(call, stdin); err != nil {
+		if call, err = readRequest(call); err != nil {
 			return prepared{}, err
 		}
 	}
@@ -317,17 +329,10 @@ func (p Program) trusted(path string) error {
 	return p.Trusted(path)
 }
 
-// readRequest replaces the arguments of call by those of the JSON object on
-// stdin.
-func readRequest(call invocation, stdin io.Reader) (invocation, error) {
-	raw := call.raw
-	if raw == nil {
-		var err error
-		if raw, err = readText(stdin); err != nil {
-			return call, err
-		}
-	}
-	request, err := call.op.ParseRequest(raw)
+// readRequest replaces the arguments of call by those of the JSON object in its
+// text.
+func readRequest(call invocation) (invocation, error) {
+	request, err := call.op.ParseRequest(call.raw)
 	if err != nil {
 		return call, argumentFault(err)
 	}

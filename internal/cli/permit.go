@@ -124,6 +124,27 @@ func (i invocation) unlisted() []string {
 	return names
 }
 
+// preferredPlaces is how many runs at a time of one user behind sudo get a better place than all other
+// processes. More would take the machine away from these.
+const preferredPlaces = 4
+
+// admit takes a place for this run among those of the user behind sudo.
+func (p *Program) admit() error {
+	who := p.whoAsks(ops.Context{})
+	if p.Admit == nil || !limited(who) {
+		return nil
+	}
+	place, ok := p.Admit(*who.SudoUID)
+	if !ok {
+		return fault.New(fault.RateLimited, "As many runs of sentinel as root as one user may have at a time are going on.").
+			WithFix("Wait until some have ended; see what runs with: pgrep -a sentinel").WithToolFix("Call again in a moment, and make fewer calls at a time.")
+	}
+	if place >= preferredPlaces {
+		p.Prefer = nil
+	}
+	return nil
+}
+
 // writesPerMinute bounds what is not destructive: a caller could otherwise let
 // in every blocked address within seconds, and fill the journal.
 const writesPerMinute = 60

@@ -26,3 +26,49 @@ func TestOnlyWhatIsShortIsPreferred(t *testing.T) {
 		}
 	}
 }
+
+// What waits for its request needs no better place, and of many runs of one user only some get it.
+func TestFewRunsOfAUserArePreferred(t *testing.T) {
+	for place, want := range map[int]bool{0: true, 3: true, 4: false, 31: false} {
+		preferred := false
+		p := nowhere()
+		p.Root = true
+		p.Getenv = func(name string) string { return map[string]string{"SUDO_UID": "1000", "SUDO_USER": "eve"}[name] }
+		p.Admit = func(uid int) (int, bool) { return place, uid == 1000 }
+		p.Prefer = func(bool) { preferred = true }
+		read := false
+		stdin := readerFunc(func(b []byte) (int, error) {
+			read = true
+			if preferred {
+				t.Errorf("place %d: preferred while it waits", place)
+			}
+			return 0, io.EOF
+		})
+		p.Run(t.Context(), []string{"--request", "get_system_health"}, stdin, io.Discard, io.Discard)
+		if preferred != want || !read {
+			t.Errorf("place %d: preferred %v, read %v", place, preferred, read)
+		}
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+func TestAUserHasNoMoreThanSoManyRuns(t *testing.T) {
+	for _, c := range []struct {
+		root    bool
+		uid     string
+		refused bool
+	}{{true, "1000", true}, {true, "0", false}, {true, "", false}, {false, "1000", false}} {
+		p := nowhere()
+		p.Root = c.root
+		p.Getenv = func(name string) string { return map[string]string{"SUDO_UID": c.uid}[name] }
+		p.Admit = func(int) (int, bool) { return 0, false }
+		var out strings.Builder
+		status := p.Run(t.Context(), []string{"--request", "get_system_health"}, strings.NewReader("{}"), &out, io.Discard)
+		if refused := strings.Contains(out.String(), `"RATE_LIMITED"`); refused != c.refused || refused && status != 4 {
+			t.Errorf("%+v: %d %s", c, status, out.String())
+		}
+	}
+}

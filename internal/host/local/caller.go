@@ -5,6 +5,7 @@
 package local
 
 import (
+	"errors"
 	"slices"
 
 	"sentinel/internal/privilege"
@@ -27,4 +28,17 @@ func LeaveCaller(args []string, getenv func(string) string) {
 	if slices.Contains(args, "--request") {
 		caller.LeaveSession()
 	}
+}
+
+// placesOfUser is how many runs as root a user behind sudo may have at a time. They leave the control
+// group of that user, and what bounds it: with no bound of their own, as many as somebody likes to start
+// would use up the memory of the machine.
+const placesOfUser = 32
+
+// Admit takes a place for this run among those of the user behind sudo, and returns its number, from 0 on.
+// ok is false where all are taken. Where they cannot be counted, as on a read-only file system, there is
+// no bound.
+func Admit(uid int) (place int, ok bool) {
+	place, err := caller.Place(runDir+"/sentinel-callers", uid, placesOfUser)
+	return place, !errors.Is(err, caller.ErrFull)
 }

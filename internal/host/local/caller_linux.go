@@ -4,4 +4,7 @@ package local
 
 import "sentinel/platform/linux/caller"
 
+// runDir is root's, and empty after each boot (FHS 3.0, 3.15).
+const runDir = "/run"
+
 func leaveCaller() { caller.Leave() }

@@ -4,4 +4,7 @@
 
 package local
 
+// runDir is root's.
+const runDir = "/var/run"
+
 func leaveCaller() {} // nothing of what Linux has in addition
