@@ -99,6 +99,7 @@ type FileReader struct {
 	link    [128]byte
 	asked   candidate // whose files are being read
 	told    bool      // about one of them, which may have taken long
+	unasked int       // how many processes with few files may still be taken for the system's; see fewFiles
 }
 
 // FileReader begins to read. Close it at the end.

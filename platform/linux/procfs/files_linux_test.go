@@ -205,8 +205,17 @@ func TestProcessThatMayNotBeTracedStaysItsUsers(t *testing.T) {
 	if err := unix.Stat(fmt.Sprintf("/proc/%d/fd", c.Process.Pid), &stat); err != nil || stat.Uid != 0 {
 		t.Fatalf("the files are said to be of user %d, %v", stat.Uid, err)
 	}
-	if got := reader(t, New("/")).candidate(c.Process.Pid); got.uid != quietUser {
+	r := reader(t, New("/"))
+	if got := r.candidate(c.Process.Pid); got.uid != quietUser {
 		t.Errorf("got %+v", got)
+	}
+	testenv.Need(t, tellsFiles(t), "Linux before 6.2 does not tell how many files a process has open")
+	r.unasked = 1
+	if got := r.candidate(c.Process.Pid); got.uid != 0 {
+		t.Errorf("the user of one with few files was asked for: %+v", got)
+	}
+	if got := r.candidate(c.Process.Pid); got.uid != quietUser {
+		t.Errorf("more users than are allowed for were not asked for: %+v", got)
 	}
 }
 

@@ -47,6 +47,7 @@ func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (Owners, e
 		return o, err
 	}
 	defer s.reader.Close()
+	s.reader.unasked = manyUnasked
 	o.Denied = !slices.Contains(s.pids, 1)
 	o.Skipped, err = s.run(ctx, func() bool { return len(o.ByInode) < len(inodes) })
 	if err != nil {
