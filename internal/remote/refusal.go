@@ -44,17 +44,28 @@ const (
 	keyUnknown = "Nobody but a person may accept a key: the user runs ssh HOST once by hand, and compares the fingerprint with the one that the administrator of the host tells."
 )
 
+// closedEarly is what ssh says where a connection ends before the other side has spoken.
+const closedEarly = "kex_exchange_identification: Connection closed by remote host"
+
 // refusal returns the error for what ssh said of a host.
 func refusal(host string, stderr []byte) error {
+	if c, line, known := complaintOf(stderr); known {
+		return c.error(host, line)
+	}
+	return complaint{code: fault.HostUnreachable, what: "cannot be reached, or the connection was lost"}.error(host, lastLine(stderr))
+}
+
+// complaintOf finds what ssh complained of, and the line that says so.
+func complaintOf(stderr []byte) (reason complaint, line string, known bool) {
 	said := progress.Without(string(stderr))
 	for _, c := range complaints {
 		for line := range strings.Lines(said) {
 			if strings.Contains(line, c.words) {
-				return c.error(host, line)
+				return c, line, true
 			}
 		}
 	}
-	return complaint{code: fault.HostUnreachable, what: "cannot be reached, or the connection was lost"}.error(host, lastLine([]byte(said)))
+	return complaint{}, "", false
 }
 
 func (c complaint) error(host, line string) error {

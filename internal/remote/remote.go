@@ -257,10 +257,30 @@ func (c *Carrier) failure(ctx context.Context, host string, over error, r sysexe
 	case err != nil:
 		return fault.Wrap(fault.Unavailable, "ssh cannot be run here", err)
 	case r.Exit == exitSSH:
-		return refusal(host, r.Stderr)
+		return c.refused(ctx, host, r.Stderr)
 	default:
 		return noDocument(host, r)
 	}
+}
+
+// refused returns the error for what ssh said of a host. What it says of a host on the way there (ProxyJump)
+// gets lost where the connection is to be kept: its messages are then dropped (ssh_proxy_connect in
+// sshconnect.c of OpenSSH), and it is asked once more for a connection that is not. Nothing has run there.
+func (c *Carrier) refused(ctx context.Context, host string, stderr []byte) error {
+	if c.sockets == "" || !bytes.Contains(stderr, []byte(closedEarly)) {
+		return refusal(host, stderr)
+	}
+	once := *c
+	once.sockets = ""
+	r, err := once.run(ctx, once.command(host, []string{"true"}, nil, nil), maxUsual)
+	if err != nil || r.Exit != exitSSH {
+		return refusal(host, stderr)
+	}
+	if reason, line, known := complaintOf(r.Stderr); known {
+		reason.what = "is reached through another host, which " + reason.what
+		return reason.error(host, line)
+	}
+	return refusal(host, stderr)
 }
 
 // ended returns the error of a run that did not answer in time, or was cancelled.

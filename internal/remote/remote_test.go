@@ -180,6 +180,30 @@ func TestWhatSSHSays(t *testing.T) {
 	}
 }
 
+// What ssh says of a jump host is lost where the connection is to be kept.
+func TestAJumpHostIsAskedForItsReason(t *testing.T) {
+	closed := sysexec.Result{Exit: 255, Stderr: []byte("kex_exchange_identification: Connection closed by remote host\r\n")}
+	for name, test := range map[string]struct {
+		second sysexec.Result
+		code   fault.Code
+		says   string
+	}{
+		"it refuses":      {sysexec.Result{Exit: 255, Stderr: []byte("ssh: connect to host jump port 22: Connection refused\r\n" + string(closed.Stderr))}, fault.HostUnreachable, "web1 is reached through another host, which refuses the connection. ssh said: ssh: connect to host jump port 22"},
+		"it is not known": {sysexec.Result{Exit: 255, Stderr: []byte("Host key verification failed.\r\n")}, fault.HostUnverified, "web1 is reached through another host, which has a host key that is not known here."},
+		"there is none":   {closed, fault.HostUnreachable, "web1 cannot be reached, or the connection was lost. ssh said: kex_exchange"},
+		"it works by now": {sysexec.Result{}, fault.HostUnreachable, "web1 cannot be reached, or the connection was lost. ssh said: kex_exchange"},
+	} {
+		c, o := carrier(t, nil, closed, test.second)
+		_, err := c.Run(t.Context(), "web1", operation(t, "unblock_ip_address"), []byte(`{"ip":"203.0.113.7"}`), nil)
+		if e := fault.From(err); e.Code != test.code || !strings.HasPrefix(e.Message, test.says) {
+			t.Errorf("%s: %s, %q", name, e.Code, e.Message)
+		}
+		if len(o.seen) != 2 || !slices.Equal(o.seen[1].Args[len(o.seen[1].Args)-3:], []string{"--", "web1", "true"}) || !slices.Contains(o.seen[1].Args, "ControlPath=none") || len(o.seen[1].Stdin) > 0 {
+			t.Errorf("%s: asked %+v", name, o.seen)
+		}
+	}
+}
+
 // The known hosts of ssh are named without a user.
 func TestAKeyThatChangedIsRemovedByItsName(t *testing.T) {
 	c, _ := carrier(t, nil, sysexec.Result{Exit: 255, Stderr: []byte("@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\n")})

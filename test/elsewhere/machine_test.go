@@ -156,6 +156,9 @@ func serve(t *testing.T) {
 	client += "Host jumped\n HostName 127.0.0.1\n Port 2201\n User root\n HostKeyAlias known\n ProxyJump web1\n" +
 		"Host stranger\n HostName 127.0.0.1\n Port 2201\n User root\n HostKeyAlias nobody\n StrictHostKeyChecking no\n" +
 		"Host changed\n HostName 127.0.0.1\n Port 2201\n User root\n HostKeyAlias other\n" +
+		"Host behind-gone behind-locked behind-stranger\n HostName 127.0.0.1\n Port 2201\n User root\n HostKeyAlias known\n" +
+		"Host behind-gone\n ProxyJump gone\nHost behind-locked\n ProxyJump locked\nHost behind-stranger\n ProxyJump nobodys\n" +
+		"Host nobodys\n HostName 127.0.0.1\n Port 2201\n User root\n HostKeyAlias nobody\n" +
 		"Host mute\n HostName 127.0.0.1\n Port 2298\n HostKeyAlias known\n" +
 		"Host across\n HostName 10.7.7.1\n Port 2207\n User ann\n HostKeyAlias known\n" +
 		"Host dark\n HostName 192.0.2.9\n"
