@@ -115,11 +115,23 @@ func dialControl(e Endpoint, addresses func() ([]netip.Addr, error)) func(networ
 			return nil
 		}
 		own, err := addresses()
-		if err != nil || target.Own(to.Addr(), own) {
+		if err != nil || target.Own(to.Addr(), own) || deliveredHere(to) {
 			return forbiddenError{to.Addr().String(), "is this machine", true}
 		}
 		return nil
 	}
+}
+
+// deliveredHere reports whether this machine takes what it sends to an address, which may be on none of its
+// interfaces (ip-route(8), "local"): such an address is its own source. No packet is sent.
+func deliveredHere(to netip.AddrPort) bool {
+	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
+	if err != nil {
+		return false // and so is a connection
+	}
+	defer c.Close() //nolint:errcheck // nothing is lost with it
+	from, ok := c.LocalAddr().(*net.UDPAddr)
+	return ok && from.AddrPort().Addr().Unmap() == to.Addr().Unmap()
 }
 
 // sameHost follows a redirect that repeats the request at the same host (307 and
