@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 	"time"
+	"unicode"
 
 	"sentinel/internal/sanitize"
 )
@@ -14,8 +15,12 @@ import (
 // patience is how long nothing is shown: what is answered by then needs no indicator.
 const patience = 2 * time.Second
 
-// widest is how much fits on a line of every terminal, in runes.
+// widest is how much fits on a line of every terminal, in columns.
 const widest = 78
+
+// firstWide is the first of the characters that may take two columns (Unicode, EastAsianWidth.txt), but for
+// punctuation, which does not.
+const firstWide = 0x1100
 
 // An Indicator shows a person at a terminal that something is still going on. It writes one line
 // again and again, and erases it in the end. A nil Indicator shows nothing.
@@ -87,5 +92,20 @@ func (i *Indicator) line(took time.Duration) string {
 	if i.words != "" {
 		text += ": " + i.words
 	}
-	return sanitize.Text(text, widest) // a line that wraps is not erased
+	return narrow(sanitize.Text(text, widest)) // a line that wraps is not erased
+}
+
+// narrow cuts a text to what fits on the line. Another machine may have chosen its words.
+func narrow(text string) string {
+	columns := 0
+	for i, r := range text {
+		columns++
+		if r >= firstWide && !unicode.IsPunct(r) {
+			columns++
+		}
+		if columns > widest {
+			return text[:i]
+		}
+	}
+	return text
 }

@@ -53,4 +53,12 @@ func TestAnIndicatorSaysWhatIsDoneOnOneLine(t *testing.T) {
 	if !strings.HasPrefix(line, "Security audit … 3 s, 29 %: checking 12 of 41: x") || len([]rune(line)) > widest {
 		t.Errorf("%q", line)
 	}
+	for _, words := range []string{strings.Repeat("漢", 60), strings.Repeat("💣", 60), "x" + strings.Repeat("漢", 60)} {
+		i.Set(29, words)
+		line := []rune(i.line(3 * time.Second))
+		wide := len(line) - len([]rune("Security audit … 3 s, 29 %: ")) - strings.Count(words, "x")
+		if columns := len(line) + wide; columns > widest || columns < widest-1 {
+			t.Errorf("%d columns: %q", columns, string(line))
+		}
+	}
 }
