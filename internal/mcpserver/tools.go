@@ -3,6 +3,7 @@
 package mcpserver
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -60,12 +61,36 @@ func newServer(operations []ops.Operation, hosts []string, handler func(ops.Oper
 		server.WithCacheHints(listTTL.Milliseconds(), mcp.CacheScopePrivate),
 	)
 	for _, op := range operations {
-		s.AddTool(tool(op, hosts), handler(op))
+		t := tool(op, hosts)
+		t.Description = onOffer(t.Description, namesOf(operations))
+		s.AddTool(t, handler(op))
 	}
 	if list := prompts(operations); len(list) > 0 {
 		s.AddPrompts(list...)
 	}
 	return s
+}
+
+// clause is a part of a description with its end.
+var clause = regexp.MustCompile(`.+?(?:[.;] |$)`)
+
+// onOffer returns a description without the clauses that name a tool which is not on offer: a model would
+// call it in vain.
+func onOffer(description string, tools []string) string {
+	var kept []string
+	for _, c := range clause.FindAllString(description, -1) {
+		if !slices.ContainsFunc(ops.All(), func(op ops.Operation) bool { return named(op, c) && !slices.Contains(tools, op.Name) }) {
+			kept = append(kept, c)
+		} else if last := len(kept) - 1; last >= 0 && !strings.HasSuffix(c, "; ") {
+			kept[last] = strings.TrimRight(kept[last], ";. ") + ". "
+		}
+	}
+	return strings.TrimRight(strings.Join(kept, ""), " ")
+}
+
+// named reports whether a text names an operation. A name that is a word of the language says nothing.
+func named(op ops.Operation, text string) bool {
+	return strings.Contains(op.Name, "_") && strings.Contains(text, op.Name)
 }
 
 // tool describes an operation to a client. It sets all four hints: a missing one

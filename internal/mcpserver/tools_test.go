@@ -213,6 +213,32 @@ func TestInstructionsNameNoToolThatIsOff(t *testing.T) {
 	}
 }
 
+// A model calls what it reads of. Without any one tool nothing is left that names it, and what is left is whole.
+func TestDescriptionsNameNoToolThatIsOff(t *testing.T) {
+	table := ops.All()
+	for _, off := range table {
+		on := namesOf(slices.DeleteFunc(slices.Clone(table), func(op ops.Operation) bool { return op.Name == off.Name }))
+		for _, op := range table {
+			whole, got := op.Description, onOffer(op.Description, on)
+			if op.Name == off.Name {
+				continue
+			}
+			if named(off, got) || strings.Contains(string(inputSchema(op, nil)), off.Name) && strings.Contains(off.Name, "_") {
+				t.Errorf("%s names %s: %s", op.Name, off.Name, got)
+			}
+			if !named(off, whole) && got != whole || !strings.HasSuffix(got, ".") || strings.Contains(got, "; .") || strings.Contains(got, ";.") || len(got) < len(whole)*2/3 {
+				t.Errorf("%s without %s: %s", op.Name, off.Name, got)
+			}
+		}
+	}
+	for tool, want := range map[string]string{"get_service_status": "Use when something does not work. Names", "disable_firewall": "asks for it. On Linux", "get_logins": "break-ins. Names"} {
+		op, _ := ops.ByName(tool)
+		if got := onOffer(op.Description, []string{tool}); !strings.Contains(got, want) {
+			t.Errorf("%s alone: %s", tool, got)
+		}
+	}
+}
+
 // Many clients do not show the instructions of a server to their model.
 func TestWhatMustBeKnownStandsInTheToolItself(t *testing.T) {
 	for _, tool := range listed(t) {

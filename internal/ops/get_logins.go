@@ -12,7 +12,7 @@ var getLogins = Operation{
 	Description: "Tell who is logged in, who was, failed logins by address and by user with times, " +
 		"addresses that failed often and then got in (first), new accounts and SSH keys. " +
 		"Use for who was here, password guessing, break-ins. " +
-		"address goes to block_ip_address as it is; protected says why that would refuse." + dataOnly,
+		"address goes to block_ip_address as it is, and protected says why that would refuse." + dataOnly,
 	Usage:      "who is on, who was, who tries to get in, new accounts and keys",
 	Toolset:    DiagnosticsToolset,
 	Effect:     Read,

@@ -24,7 +24,7 @@ var getProcessDetails = Operation{
 		{
 			Name: "pid", Flag: "process", Candidates: CandidateProcesses, Placeholder: "PID", Kind: Integer, Min: 1, Max: maxPID, Required: true,
 			Code: "INVALID_PID", Fix: "Take the pid of a row of: sentinel --top",
-			Description: "Process ID, as get_top_processes and get_system_health name it",
+			Description: "Process ID, as the lists of processes name it",
 		},
 	},
 }

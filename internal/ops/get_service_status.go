@@ -11,7 +11,7 @@ var getServiceStatus = Operation{
 	Title:  "Service status",
 	Description: "Tell how a system service is and why: state and since when, restarts, how it ended in words, the root cause among what it needs, " +
 		"who holds the port it wants, last log lines, ports, memory and CPU against its limits, what starts it again. " +
-		"Without a service: all that are not well. Use before restart_service and when something does not work." + dataOnly,
+		"Without a service: all that are not well. Use when something does not work; use it before restart_service." + dataOnly,
 	Usage:      "how a service is and why; without a name, all that are not well",
 	Toolset:    DiagnosticsToolset,
 	Effect:     Read,

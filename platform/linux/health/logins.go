@@ -20,7 +20,7 @@ import (
 
 // errNoRecord is about machines whose failed logins are in the journal alone: to start a program that
 // reads it costs more than all else that health reads.
-var errNoRecord = errors.New("no file here records them; get_logins reads the journal")
+var errNoRecord = errors.New("no file here records them, and health does not read the journal")
 
 // maxGuessers is how many addresses are named.
 const maxGuessers = 3
