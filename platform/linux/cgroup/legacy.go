@@ -25,6 +25,9 @@ func legacyUse(dir, group string) (u Usage, err error) {
 	if err != nil {
 		return Usage{}, err
 	}
+	if group == "/" { // what is in it is of the whole machine; the unified one has no such files
+		return u, nil
+	}
 	if used, err := legacyMemoryUsed(in("memory")); err == nil {
 		u.Memory = &used
 	}

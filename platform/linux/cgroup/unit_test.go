@@ -94,5 +94,9 @@ func TestUseOfALegacyGroup(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" || !errors.Is(err, c.err) {
 			t.Errorf("%s: %v %s", name, err, diff)
 		}
+		plant(t, root, map[string]string{"memory/memory.usage_in_bytes": "9\n", "memory/memory.stat": "total_inactive_file 0\n"})
+		if got, err := Use(root, "/"); err != nil || len(got.PIDs) == 0 || got.Memory != nil {
+			t.Errorf("%s, the root: %+v, %v", name, got, err)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strconv"
@@ -23,6 +24,8 @@ const (
 	seqnumIDAt    = 72
 	headerSizeAt  = 88
 	arenaSizeAt   = 96
+	tailObjectAt  = 136 // offset of the last object
+	entriesAt     = 176 // offset of the first array of entries
 	tailSeqnumAt  = 160
 	headSeqnumAt  = 168
 	headAt        = 184 // head_entry_realtime
@@ -35,17 +38,19 @@ const (
 
 // A header is the beginning of a file of the journal.
 type header struct {
-	name string
-	raw  []byte
-	size int64 // of the file; 0 is not known
+	name   string
+	raw    []byte // nil where this user may not read it
+	size   int64  // of the file
+	broken bool   // what it leads to is no object
 }
 
 // system reports whether the file is that of the system, and not of a user.
 func (h header) system() bool { return strings.HasPrefix(h.name, "system") }
 
-// whole reports whether the file is one, and as long as it says.
+// whole reports whether the file is one, as long as it says, and has objects where it says. journalctl reads
+// all of it to know more (--verify).
 func (h header) whole() bool {
-	return len(h.raw) == headerSize && bytes.HasPrefix(h.raw, []byte("LPKSHHRH")) && h.number(headerSizeAt)+h.number(arenaSizeAt) <= uint64(h.size)
+	return !h.broken && len(h.raw) == headerSize && bytes.HasPrefix(h.raw, []byte("LPKSHHRH")) && h.number(headerSizeAt)+h.number(arenaSizeAt) <= uint64(h.size)
 }
 
 func (h header) number(at int) uint64 { return binary.LittleEndian.Uint64(h.raw[at:]) }
@@ -103,16 +108,52 @@ func (j Journal) headers() (list []header, err error) {
 			if !strings.HasSuffix(name, ".journal") && !strings.HasSuffix(name, unclean) {
 				continue
 			}
-			h := header{name: name}
-			h.raw, err = hostfile.Head(filepath.Join(directory, name), headerSize)
+			h, err := readHeader(directory, name)
+			if hostfile.Missing(err) { // it was rotated or removed meanwhile
+				continue
+			}
 			if err != nil && h.system() {
 				return nil, err
-			}
-			if meta, err := hostfile.Stat(filepath.Join(directory, name)); err == nil {
-				h.size = meta.Size
 			}
 			list = append(list, h)
 		}
 	}
 	return list, nil
+}
+
+func readHeader(directory, name string) (header, error) {
+	h := header{name: name}
+	f, err := hostfile.OpenBelow(directory, name)
+	if err != nil {
+		return h, err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	raw := make([]byte, headerSize)
+	n, err := f.ReadAt(raw, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return h, err
+	}
+	info, err := f.Stat() // after it: a file that is written to grows first
+	if err != nil {
+		return h, err
+	}
+	h.raw, h.size = raw[:n], info.Size()
+	if h.whole() {
+		h.broken = !isObject(f, h.number(tailObjectAt)) || !isObject(f, h.number(entriesAt))
+	}
+	return h, nil
+}
+
+// isObject reports whether there is the beginning of an object at an offset (struct ObjectHeader: one byte for
+// the type, and after seven others the size). 0 is no offset.
+func isObject(f io.ReaderAt, at uint64) bool {
+	const size, types = 16, 7
+	raw := make([]byte, size)
+	if at == 0 {
+		return true
+	}
+	if _, err := f.ReadAt(raw, int64(at)); err != nil {
+		return false
+	}
+	return raw[0] >= 1 && raw[0] <= types && binary.LittleEndian.Uint64(raw[8:]) >= size
 }

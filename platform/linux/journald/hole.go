@@ -34,7 +34,7 @@ func (h Hole) String() string {
 }
 
 // Holes lists those that touch the time from since until until. journalctl says of a damaged file only
-// its name, and of one that is gone nothing. What is damaged behind an intact header is not found.
+// its name, or nothing, and of one that is gone nothing. What is damaged in the middle of a file is not found.
 func (j Journal) Holes(since, until time.Time) []Hole {
 	headers, err := j.headers()
 	if err != nil {

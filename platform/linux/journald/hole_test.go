@@ -37,6 +37,13 @@ func ofAnother(header string) string {
 	return string(b)
 }
 
+// leading is a header whose last object is at an offset.
+func leading(header string, at uint64) string {
+	b := []byte(header)
+	binary.LittleEndian.PutUint64(b[tailObjectAt:], at)
+	return string(b)
+}
+
 // archived is the name of a file that was begun at an hour, or given up then.
 func archived(begins int) string {
 	return fmt.Sprintf("system@%s-%016x-%016x.journal", otherID, 1, hour(begins).UnixMicro())
@@ -52,21 +59,23 @@ func TestHolesOfAJournal(t *testing.T) {
 		files map[string]string
 		want  []string
 	}{
-		"whole":                   {map[string]string{archived(1): first, archived(4): second, "system.journal": third}, nil},
-		"one is gone":             {map[string]string{archived(1): first, "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing: a file of it was removed or lost"}},
-		"the oldest was vacuumed": {map[string]string{archived(4): second, "system.journal": third}, nil},
-		"a user has its numbers":  {map[string]string{archived(1): first, "user-1000.journal": ofAnother(numbered(90, 230, 3, 9)), "system.journal": third}, nil},
-		"a user has some":         {map[string]string{archived(1): first, "user-1000.journal": ofAnother(numbered(90, 130, 3, 6)), "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing: a file of it was removed or lost"}},
-		"of another time":         {map[string]string{archived(1): first, "user-1000.journal": ofAnother(numbered(1, 900, 0, 1)), "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing: a file of it was removed or lost"}},
-		"numbered anew":           {map[string]string{archived(1): first, "system.journal": ofAnother(third)}, nil},
-		"cut":                     {map[string]string{archived(1): first, archived(4): second[:2048], "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing, or some of them: " + archived(4) + " is damaged"}},
-		"empty":                   {map[string]string{archived(1): numbered(1, 200, 1, 4), archived(5): "", "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing, or some of them: " + archived(5) + " is damaged"}},
-		"zeros":                   {map[string]string{archived(1): numbered(1, 200, 1, 4), givenUp(7): string(make([]byte, 4096)), "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing, or some of them: " + givenUp(7) + " is damaged"}},
-		"the current one":         {map[string]string{archived(1): first, "system.journal": "x"}, []string{"entries from 2026-03-04T04:00:00Z are missing, or some of them: system.journal is damaged"}},
-		"all that there is":       {map[string]string{"system.journal": "x"}, []string{"entries are missing, or some of them: system.journal is damaged"}},
-		"a user's":                {map[string]string{archived(1): numbered(1, 200, 1, 8), "user-1000.journal": "x", "system.journal": third}, nil},
-		"no file of the journal":  {map[string]string{"system@x.journal": "x", "system@-zz.journal~": "", "notes.txt": "", "system.journal": third}, nil},
-		"without an entry yet":    {map[string]string{archived(1): numbered(1, 200, 1, 8), "system.journal": numbered(0, 0, 0, 0)}, nil},
+		"whole":                    {map[string]string{archived(1): first, archived(4): second, "system.journal": third}, nil},
+		"one is gone":              {map[string]string{archived(1): first, "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing: a file of it was removed or lost"}},
+		"the oldest was vacuumed":  {map[string]string{archived(4): second, "system.journal": third}, nil},
+		"a user has its numbers":   {map[string]string{archived(1): first, "user-1000.journal": ofAnother(numbered(90, 230, 3, 9)), "system.journal": third}, nil},
+		"a user has some":          {map[string]string{archived(1): first, "user-1000.journal": ofAnother(numbered(90, 130, 3, 6)), "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing: a file of it was removed or lost"}},
+		"of another time":          {map[string]string{archived(1): first, "user-1000.journal": ofAnother(numbered(1, 900, 0, 1)), "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing: a file of it was removed or lost"}},
+		"numbered anew":            {map[string]string{archived(1): first, "system.journal": ofAnother(third)}, nil},
+		"cut":                      {map[string]string{archived(1): first, archived(4): second[:2048], "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing, or some of them: " + archived(4) + " is damaged"}},
+		"empty":                    {map[string]string{archived(1): numbered(1, 200, 1, 4), archived(5): "", "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing, or some of them: " + archived(5) + " is damaged"}},
+		"zeros":                    {map[string]string{archived(1): numbered(1, 200, 1, 4), givenUp(7): string(make([]byte, 4096)), "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing, or some of them: " + givenUp(7) + " is damaged"}},
+		"the current one":          {map[string]string{archived(1): first, "system.journal": "x"}, []string{"entries from 2026-03-04T04:00:00Z are missing, or some of them: system.journal is damaged"}},
+		"all that there is":        {map[string]string{"system.journal": "x"}, []string{"entries are missing, or some of them: system.journal is damaged"}},
+		"zeros at its end":         {map[string]string{archived(1): first, archived(4): leading(second, 2048), "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing, or some of them: " + archived(4) + " is damaged"}},
+		"an offset behind its end": {map[string]string{archived(1): first, archived(4): leading(second, 1<<63), "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing, or some of them: " + archived(4) + " is damaged"}},
+		"a user's":                 {map[string]string{archived(1): numbered(1, 200, 1, 8), "user-1000.journal": "x", "system.journal": third}, nil},
+		"no file of the journal":   {map[string]string{"system@x.journal": "x", "system@-zz.journal~": "", "notes.txt": "", "system.journal": third}, nil},
+		"without an entry yet":     {map[string]string{archived(1): numbered(1, 200, 1, 8), "system.journal": numbered(0, 0, 0, 0)}, nil},
 	} {
 		files := map[string]string{"etc/machine-id": ownID + "\n"}
 		for file, content := range c.files {
