@@ -5,7 +5,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -40,9 +39,7 @@ func runDiskUsage(ctx context.Context, s session, call invocation) (document, er
 		return nil, err
 	}
 	options := diskusage.Options{Rows: call.rows, Now: s.host.Now()}
-	if s.root && s.host.Live {
-		options.State = filepath.Join(s.stateDir, diskUsageName)
-	}
+	options.State = s.kept(diskUsageName)
 	usage, err := diskusage.Measure(ctx, s.host.DiskUsage, dir, options)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,9 +38,7 @@ func runLogins(ctx context.Context, s session, call invocation) (document, error
 		return nil, err
 	}
 	options := logins.Options{Since: since, Now: now}
-	if s.root && s.host.Live {
-		options.State = filepath.Join(s.stateDir, loginsName)
-	}
+	options.State = s.kept(loginsName)
 	progress.Say(ctx, 5, "reading the records of logins")
 	report, err := logins.Collect(ctx, s.host.Logins, options)
 	if err != nil {

@@ -5,7 +5,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,9 +32,7 @@ func runStartupItems(ctx context.Context, s session, call invocation) (document,
 	case call.verbose && call.rows == defaultRows:
 		o.Limit = 0
 	}
-	if s.root && s.host.Live {
-		o.State = filepath.Join(s.stateDir, startup.StateName)
-	}
+	o.State = s.kept(startup.StateName)
 	progress.Say(ctx, 5, "reading what starts by itself, and what packages say of it")
 	report, err := startup.Collect(ctx, s.host.Startup, o)
 	if err != nil {

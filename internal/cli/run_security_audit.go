@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"path/filepath"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/audit"
@@ -27,8 +26,8 @@ const auditName = "audit.json"
 
 func runSecurityAudit(ctx context.Context, s session, call invocation) (document, error) {
 	options := audit.Options{Exempt: s.config.Audit.Reasons(), Whole: call.rows == allRows || call.verbose || call.form == metricsForm, Brief: call.brief()}
-	if s.root && s.host.Live && call.form != metricsForm { // what a timer sees is no news to whoever asks what changed
-		options.State = filepath.Join(s.stateDir, auditName)
+	if call.form != metricsForm { // what a timer sees is no news to whoever asks what changed
+		options.State = s.kept(auditName)
 	}
 	report, err := audit.Run(ctx, s.host.Audit, options)
 	if err != nil {
