@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -166,32 +167,75 @@ func apkDigest(value string) string {
 	return hex.EncodeToString(sum)
 }
 
-// rpmForm has rpm print mode, digest, package, version and name of each file of the packages that own
-// the given ones (rpm-queryformat(7)). A file without a digest, such as a link, has an empty word
+// rpmForm has rpm print mode, digest, package, version and name of each file of packages
+// (rpm-queryformat(7)). A file without a digest, such as a link, has an empty word
 // there.
 const rpmForm = `[%{FILEMODES:octal} \(%{FILEDIGESTS}\) %{=NAME} %{=VERSION}-%{=RELEASE} %{FILENAMES}\n]`
 
-// rpm asks rpm(8). Every argument after the options begins with a slash.
+// rpmOwner has rpm print the package that owns a file, in the form that it takes for the name of one.
+const rpmOwner = `%{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}\n`
+
+// Bounds of what rpm is asked at once. It prints all files of a package, and the system bounds arguments
+// (execve(2)): who enters many programs as their own must not keep it from telling of others.
+const (
+	rpmPackages = 50
+	rpmPaths    = 200 // of 4096 bytes at most (PATH_MAX)
+)
+
+// rpm asks rpm(8) first which packages own the files, and then for the files of these, each once.
 func (f Finder) rpm(ctx context.Context, paths []string, known map[string]File) error {
 	if f.Runner == nil {
 		return errNotLive
 	}
-	args := append([]string{"-q", "--qf", rpmForm, "-f"}, paths...)
-	r, err := f.Runner.Run(ctx, sysexec.Command{Path: "/usr/bin/rpm", Args: args, MaxOutput: maxFileList, Timeout: askLimit})
-	if err != nil {
-		return err
+	var owners []string
+	for some := range slices.Chunk(paths, rpmPaths) {
+		found, err := f.rpmOwners(ctx, some)
+		if err != nil {
+			return err
+		}
+		owners = append(owners, found...)
 	}
-	files := parseRPM(r.Stdout)
-	if r.Exit != 0 && len(files) == 0 {
-		return errNoAnswer
-	}
+	slices.Sort(owners)
 	w := wantedNames(paths, f.inSbin(paths))
-	for name, file := range files {
-		for _, path := range w[name] {
-			known[path] = file
+	for some := range slices.Chunk(slices.Compact(owners), rpmPackages) {
+		r, err := f.askRPM(ctx, append([]string{"-q", "--qf", rpmForm}, some...))
+		if err != nil {
+			return err
+		}
+		for name, file := range parseRPM(r.Stdout) {
+			for _, path := range w[name] {
+				known[path] = file
+			}
 		}
 	}
 	return nil
+}
+
+// rpmOwners lists the packages that own files. A file of none makes a line with its name, which has blanks
+// and is no package. Every argument after the options begins with a slash.
+func (f Finder) rpmOwners(ctx context.Context, paths []string) (owners []string, err error) {
+	r, err := f.askRPM(ctx, append([]string{"-q", "--qf", rpmOwner, "-f"}, paths...))
+	if err != nil {
+		return nil, err
+	}
+	if r.Exit != 0 && len(r.Stdout) == 0 && !bytes.Contains(r.Stderr, []byte("No such file or directory")) {
+		return nil, errNoAnswer
+	}
+	for line := range strings.Lines(string(r.Stdout)) {
+		if name := strings.TrimSuffix(line, "\n"); isAlphanumeric(name) && !strings.ContainsAny(name, " /") {
+			owners = append(owners, name)
+		}
+	}
+	return owners, nil
+}
+
+// isAlphanumeric reports whether a name begins with a letter or a digit, and so is no option.
+func isAlphanumeric(name string) bool {
+	return name != "" && (name[0] >= '0' && name[0] <= '9' || name[0] >= 'A' && name[0] <= 'Z' || name[0] >= 'a' && name[0] <= 'z')
+}
+
+func (f Finder) askRPM(ctx context.Context, args []string) (sysexec.Result, error) {
+	return f.Runner.Run(ctx, sysexec.Command{Path: "/usr/bin/rpm", Args: args, MaxOutput: maxFileList, Timeout: askLimit})
 }
 
 // parseRPM reads lines of [rpmForm]: "0104755 (9f86d0…) util-linux 2.40-1 /usr/bin/su". The lines for

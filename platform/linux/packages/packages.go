@@ -54,6 +54,9 @@ type Finder struct {
 // ten milliseconds. Files whose path has a newline are of no package.
 func (f Finder) Files(ctx context.Context, paths []string) (map[string]File, error) {
 	known := map[string]File{}
+	// In what rpm prints of a file that no package owns, a newline in its name would begin a line of
+	// another file, of whatever package somebody likes.
+	paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return strings.Contains(path, "\n") || !filepath.IsAbs(path) })
 	if len(paths) == 0 {
 		return known, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -62,22 +63,27 @@ func TestParsersOfPackageData(t *testing.T) {
 	}
 }
 
+// rpmRunner is an rpm that is asked for the owners of files, and then for the files of util-linux.
 type rpmRunner struct {
-	t   *testing.T
-	out string
-	end int
+	t           *testing.T
+	owners, out string
+	end         int
 }
 
 func (r rpmRunner) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
-	if c.Path != "/usr/bin/rpm" || !slices.Equal(c.Args[3:], []string{"-f", "/usr/bin/su", "/usr/bin/-x"}) || c.Timeout == 0 {
-		r.t.Errorf("runs %s %q", c.Path, c.Args)
+	switch {
+	case c.Path == "/usr/bin/rpm" && slices.Equal(c.Args, []string{"-q", "--qf", rpmOwner, "-f", "/usr/bin/su", "/usr/bin/-x"}) && c.Timeout > 0:
+		return sysexec.Result{Stdout: []byte(r.owners), Exit: r.end}, nil
+	case c.Path == "/usr/bin/rpm" && slices.Equal(c.Args, []string{"-q", "--qf", rpmForm, "util-linux-2-1.x86_64"}) && c.Timeout > 0:
+		return sysexec.Result{Stdout: []byte(r.out)}, nil
 	}
-	return sysexec.Result{Stdout: []byte(r.out), Exit: r.end}, nil
+	r.t.Errorf("runs %s %q", c.Path, c.Args)
+	return sysexec.Result{}, nil
 }
 
 func TestFilesAreThoseOfTheirPackages(t *testing.T) {
 	paths := []string{"/usr/bin/su", "/usr/bin/-x"}
-	rpm := func(out string, end int) sysexec.Runner { return rpmRunner{t, out, end} }
+	rpm := func(owners, out string, end int) sysexec.Runner { return rpmRunner{t, owners, out, end} }
 	for name, c := range map[string]struct {
 		files  map[string]string
 		runner sysexec.Runner
@@ -102,9 +108,10 @@ func TestFilesAreThoseOfTheirPackages(t *testing.T) {
 			nil, map[string]File{"/usr/bin/su": {Package: "busybox", Version: "1.37-r1", Mode: 0o4755}}, nil},
 		"pacman": {map[string]string{"var/lib/pacman/local/util-linux-2.40-1/files": "%FILES%\nusr/bin/\nusr/bin/su\n", "var/lib/pacman/local/ALPM_DB_VERSION": "9\n"},
 			nil, map[string]File{"/usr/bin/su": {Package: "util-linux", Version: "2.40-1", Mode: -1}}, nil},
-		"rpm": {map[string]string{"var/lib/rpm/rpmdb.sqlite": ""}, rpm("0104755 () util-linux 2-1 /usr/bin/su\n0100755 () util-linux 2-1 /usr/bin/other\nfile /usr/bin/-x is not owned by any package\n", 1),
+		"rpm": {map[string]string{"var/lib/rpm/rpmdb.sqlite": ""}, rpm("util-linux-2-1.x86_64\nutil-linux-2-1.x86_64\nfile /usr/bin/-x is not owned by any package\n-x\n", "0104755 () util-linux 2-1 /usr/bin/su\n0100755 () util-linux 2-1 /usr/bin/other\n", 1),
 			map[string]File{"/usr/bin/su": {Package: "util-linux", Version: "2-1", Mode: 0o104755}}, nil},
-		"rpm whose data base cannot be read": {map[string]string{"var/lib/rpm/rpmdb.sqlite": ""}, rpm("", 1), map[string]File{}, errNoAnswer},
+		"rpm whose data base cannot be read": {map[string]string{"var/lib/rpm/rpmdb.sqlite": ""}, rpm("", "", 1), map[string]File{}, errNoAnswer},
+		"rpm that owns none of them": {map[string]string{"var/lib/rpm/rpmdb.sqlite": ""}, rpm("file /usr/bin/su is not owned by any package\nfile /usr/bin/-x is not owned by any package\n", "", 1), map[string]File{}, nil},
 		"rpm of another system":              {map[string]string{"var/lib/rpm/rpmdb.sqlite": ""}, nil, map[string]File{}, errNotLive},
 		"no manager":                         {nil, nil, nil, ErrNoManager},
 	} {
@@ -114,6 +121,51 @@ func TestFilesAreThoseOfTheirPackages(t *testing.T) {
 				t.Errorf("%v\n%s", err, diff)
 			}
 		})
+	}
+}
+
+// echoingRPM owns one file, and says of every other that it does not.
+type echoingRPM struct {
+	runs, longest int
+}
+
+func (r *echoingRPM) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+	r.runs++
+	size := 0
+	var out strings.Builder
+	for _, a := range c.Args[3:] {
+		size += len(a) + 1
+		switch {
+		case a == "-f":
+		case a == "/usr/bin/su":
+			out.WriteString("util-linux-2-1.x86_64\n")
+		case strings.HasPrefix(a, "/"):
+			out.WriteString("file " + a + " is not owned by any package\n")
+		case a == "util-linux-2-1.x86_64":
+			out.WriteString("0104755 () util-linux 2-1 /usr/bin/su\n")
+		default:
+			return sysexec.Result{}, errors.New("unknown package " + a)
+		}
+	}
+	r.longest = max(r.longest, size)
+	return sysexec.Result{Stdout: []byte(out.String()), Exit: 1}, nil
+}
+
+// The name of a file makes no other one a package's, and many long names keep rpm from nothing.
+func TestNobodyForgesWhatRPMSays(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"var/lib/rpm/rpmdb.sqlite": ""})
+	const planted = "/home/eve/miner"
+	paths := []string{planted, "/home/eve/x\n0104755 () util-linux 2-1 " + planted + "\ny", "/home/eve/x\nevil-1-1.x86_64\ny", "-q", "/usr/bin/su"}
+	for i := range 2000 {
+		paths = append(paths, fmt.Sprintf("/home/eve/%d%s", i, strings.Repeat("x", 4000)))
+	}
+	rpm := &echoingRPM{}
+	got, err := Finder{root, rpm}.Files(t.Context(), paths)
+	if diff := cmp.Diff(map[string]File{"/usr/bin/su": {Package: "util-linux", Version: "2-1", Mode: 0o104755}}, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if rpm.longest > 1<<20 || rpm.runs != 12 {
+		t.Errorf("%d runs, of %d bytes at most", rpm.runs, rpm.longest)
 	}
 }
 
