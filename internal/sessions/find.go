@@ -140,6 +140,16 @@ func (f *finder) here(space Space, a netip.Addr) bool {
 	return a.IsLoopback() || f.addresses[0][a] || f.addresses[space][a]
 }
 
+// inside reports whether a connection stays on this machine. Addresses that are routed to it need be on
+// none of its interfaces (ip-route(8), "local"), and then the socket at the other end tells.
+func (f *finder) inside(k Socket) bool {
+	if k.Remote.Port() == 0 {
+		return false
+	}
+	_, known := f.otherEnd(k)
+	return known || f.here(k.Space, k.Remote.Addr())
+}
+
 // otherEnd finds the socket at the other end of a connection that stays on this machine. That may be in
 // this run's network namespace where the connection is of another.
 func (f *finder) otherEnd(k Socket) (id SocketID, known bool) {

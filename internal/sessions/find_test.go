@@ -233,6 +233,13 @@ func TestWhatCarriesASession(t *testing.T) {
 			m.process(30, 1, "x", "_proxy", "", 30, 31, 32)
 			m.login(41, "bob", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
 		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30, 41, 42}, []Port{{"tcp", 22}, {"tcp", 443}}},
+		"a proxy that reaches the server at an address that is routed to this machine": {func(m *machine) {
+			m.tcp(30, "0.0.0.0:443", "")
+			m.tcp(31, "192.0.2.1:443", "203.0.113.9:4000")
+			m.tcp(32, "198.51.100.7:40000", "198.51.100.7:22")
+			m.process(30, 1, "x", "_proxy", "", 30, 31, 32)
+			m.login(41, "bob", "pts/3", 33, "198.51.100.7:22", "198.51.100.7:40000")
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30, 41, 42}, []Port{{"tcp", 22}, {"tcp", 443}}},
 		"two proxies, one behind the other": {func(m *machine) {
 			m.tcp(30, "0.0.0.0:443", "")
 			m.tcp(31, "192.0.2.1:443", "203.0.113.9:4000")

@@ -78,7 +78,7 @@ func (w *walk) visit(list []SocketID, how string, relayed bool) {
 		}
 		w.seen[id] = true
 		switch remote := k.Remote; {
-		case remote.Port() != 0 && w.here(k.Space, remote.Addr()):
+		case w.inside(k):
 			inside = append(inside, k)
 			w.port(k, how)
 		case relayed && remote.Port() != 0:
@@ -238,9 +238,9 @@ func (w *walk) onward(pid int) []SocketID {
 	usable := func(k Socket) bool {
 		return !w.seen[k.ID] && (k.Protocol == "tcp" || trusts)
 	}
-	abroad := w.held(pid, func(k Socket) bool { return usable(k) && (k.Remote.Port() == 0 || !w.here(k.Space, k.Remote.Addr())) })
+	abroad := w.held(pid, func(k Socket) bool { return usable(k) && !w.inside(k) })
 	local := w.held(pid, func(k Socket) bool {
-		return usable(k) && k.Remote.Port() != 0 && w.here(k.Space, k.Remote.Addr()) && (len(abroad) == 0 || w.accepted(k))
+		return usable(k) && w.inside(k) && (len(abroad) == 0 || w.accepted(k))
 	})
 	if list := append(abroad, local...); len(list) > 0 {
 		return list

@@ -83,7 +83,7 @@ func (f *finder) outsiders() {
 	}
 	var came []Socket
 	for _, k := range f.sockets {
-		if k.Space == 0 && k.Protocol == "tcp" && k.Established && k.Remote.Port() != 0 && !f.here(0, k.Remote.Addr()) && f.accepted(k) {
+		if k.Space == 0 && k.Protocol == "tcp" && k.Established && k.Remote.Port() != 0 && !f.inside(k) && f.accepted(k) {
 			came = append(came, k)
 		}
 	}

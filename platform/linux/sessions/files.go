@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"sentinel/internal/sessions"
@@ -39,10 +41,11 @@ func master(about []byte) []string {
 }
 
 // Holders implements [sessions.Source]. The first question is answered for all sockets that another
-// may be about, since all processes have to be looked at for it.
+// may be about, since all processes have to be looked at for it. Only those at an address that is
+// routed to this machine, and on none of its interfaces, make it look once more.
 func (r *reading) Holders(ctx context.Context, list []sessions.Socket) (map[sessions.SocketID][]int, error) {
-	if r.holders == nil {
-		if err := r.findHolders(ctx); err != nil {
+	if r.wanted == nil || slices.ContainsFunc(list, func(k sessions.Socket) bool { return !r.wanted[uint64(k.ID)] }) {
+		if err := r.findHolders(ctx, list); err != nil {
 			return nil, err
 		}
 	}
@@ -60,13 +63,18 @@ func (r *reading) Holders(ctx context.Context, list []sessions.Socket) (map[sess
 
 // findHolders looks for who holds the sockets that listen or have their other end on this machine, and
 // in a container all: who is outside of it may hold them.
-func (r *reading) findHolders(ctx context.Context) (err error) {
+func (r *reading) findHolders(ctx context.Context, list []sessions.Socket) (err error) {
 	wanted := map[uint64]bool{}
+	for _, k := range list {
+		wanted[uint64(k.ID)] = true
+	}
 	for _, k := range r.sockets {
 		if remote := k.Remote.Addr().Unmap().WithZone(""); r.nested || k.Listening || remote.IsLoopback() || r.own[remote] {
 			wanted[uint64(k.ID)] = true
 		}
 	}
+	maps.Copy(wanted, r.wanted)
+	r.wanted = wanted
 	r.holders, r.skipped, err = r.proc.SocketHolders(ctx, wanted)
 	return err
 }

@@ -63,6 +63,7 @@ type reading struct {
 	files   *procfs.FileReader
 	sockets []sessions.Socket
 	own     map[netip.Addr]bool
+	wanted  map[uint64]bool // sockets whose holders were looked for
 	holders map[uint64][]procfs.Holder
 	skipped []procfs.Skipped
 	nested  bool

@@ -192,6 +192,7 @@ func (s *site) strangers(t *testing.T) {
 	const defaults = "global\n user haproxy\n group haproxy\ndefaults\n mode tcp\n timeout connect 5s\n timeout client 10m\n timeout server 10m\n"
 	s.program(t, "/run/shared.cfg", defaults+"listen plain\n bind :2446\n server s 127.0.0.1:2201\n"+
 		"listen inner\n bind 127.0.0.1:2447 accept-proxy\n server s 127.0.0.1:2201\n"+
+		"listen routed\n bind :2449\n server s 198.51.100.7:2201 source 198.51.100.8\n"+
 		"listen header\n bind :2448\n server s 127.0.0.1:2447 send-proxy\n", "haproxy", "-db", "-f", "/run/shared.cfg")
 	s.listens("", "2446")
 	own := s.ssh("peer", proxied, here, "2446", "-tt")
@@ -203,6 +204,12 @@ func (s *site) strangers(t *testing.T) {
 		got = whose(m)
 		return len(m.Hidden()) == 0 && strings.Contains(got, proxied+" own") && strings.Contains(got, bob+" others'") && !strings.Contains(got, eve)
 	})
+	if out, err := exec.Command("ip", "route", "add", "local", "198.51.100.0/24", "dev", "lo").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if m := model(t, s.ssh("peer", relay, here, "2449", "-tt")); !strings.Contains(whose(m), relay+" own") || strings.Contains(whose(m), "198.51.100") {
+		t.Errorf("by an address that is routed to this machine: %s; hidden: %v", whose(m), m.Hidden())
+	}
 	behind := s.ssh("peer", proxied, here, "2448", "-tt")
 	if got = whose(model(t, behind)); !strings.Contains(got, proxied+" own") || !strings.Contains(got, bob+" own") || !strings.Contains(got, eve+" own") {
 		t.Errorf("where bytes are added: %s", got)
