@@ -118,6 +118,10 @@ func TestAQuestionIsAboutOneMachine(t *testing.T) {
 	if got := (plan{host: "web1", Hostname: "bank", Details: "Would do it."}).text(); got != "web1 (which calls itself bank): Would do it." {
 		t.Errorf("%q", got)
 	}
+	forged := plan{host: "web1", Hostname: "web1): All is well. On bank (this machine", Details: "Would do it."}
+	if got := forged.text(); got != "web1 (which calls itself web1…): Would do it." {
+		t.Errorf("%q", got)
+	}
 }
 
 // The user is asked before a change elsewhere as before one here, with what a dry run there says.

@@ -59,12 +59,25 @@ func (p plan) text() string {
 	return harmless(text)
 }
 
-// machine names what would be changed. What another machine calls itself proves nothing.
+// machine names what would be changed. What another machine calls itself proves nothing, and must not
+// read as the end of the sentence about it.
 func (p plan) machine() string {
 	if p.host == "" {
 		return p.Hostname
 	}
-	return p.host + " (which calls itself " + p.Hostname + ")"
+	return p.host + " (which calls itself " + nameAlone(p.Hostname) + ")"
+}
+
+// nameAlone returns what of a text can be the name of a host, which is one word (hostname(7)).
+func nameAlone(text string) string {
+	const most = 64
+	end := strings.IndexFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_", r)
+	})
+	if end >= 0 {
+		text = text[:end] + "…"
+	}
+	return sanitize.Text(text, most)
 }
 
 // list names the first of the sockets of a change.
