@@ -37,6 +37,7 @@ type change struct {
 	// object.
 	bound any
 	idle  bool // a dry run found that there is nothing to do
+	named bool // it is to go where the administrator of this machine has said, and nobody has to agree
 	// urgent says that it is made also when it cannot be recorded.
 	urgent bool
 }

@@ -30,7 +30,7 @@ type dryDocument struct {
 type asking struct {
 	Policy   string `json:"policy"`             // policy.ask of the configuration
 	Plan     string `json:"plan"`               // goes with the change, which is refused when it has become another
-	Idle     bool   `json:"idle"`               // nothing would be changed
+	Idle     bool   `json:"idle"`               // nothing would be changed, or sent where the configuration does not say
 	Question string `json:"question,omitempty"` // for a person at a terminal
 }
 
@@ -74,17 +74,17 @@ func (s session) plan(ctx context.Context, call invocation, plan planner) (chang
 func (s session) dryRun(call invocation, c change) dryDocument {
 	d := dryDocument{Header: answer.NewHeader(call.op.Action, true), DryRun: true, Details: c.would, Preview: c.preview}
 	if call.context.Asking {
-		d.Asking = &asking{s.config.Policy.Ask, c.fingerprint(call.op), c.idle, c.question}
+		d.Asking = &asking{s.config.Policy.Ask, c.fingerprint(call.op), c.idle || c.named, c.question}
 	}
 	return d
 }
 
 // agreed refuses a change that is not the one to which a person agreed, and one that needs their
 // agreement and does not have it. What is typed at a shell is a person's own; where there is
-// nothing to do, nobody has to agree.
+// nothing to do, and for what goes where the administrator said, nobody has to agree.
 func (s session) agreed(call invocation, c change) error {
 	switch plan := call.context.Plan; {
-	case call.dryRun || !call.request || !call.op.Changes() || c.already != nil:
+	case call.dryRun || !call.request || !call.op.Writes() || c.already != nil || c.named:
 		return nil
 	case plan != "" && plan != c.fingerprint(call.op):
 		return fault.New(fault.PlanChanged, "What "+call.op.Name+" would do now is not what the user agreed to.")

@@ -274,4 +274,22 @@ func TestThePolicyMayRequireThatAPersonAgrees(t *testing.T) {
 	if got, want := m.last()["asked"], "typed at a terminal"; got != want {
 		t.Errorf("the journal has %v, want %v", got, want)
 	}
+	// What goes where the configuration says needs nobody; anywhere else it does.
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { m.posted++ }))
+	t.Cleanup(receiver.Close)
+	m.configure(fmt.Sprintf("policy: {ask: required}\nwebhook: {endpoints: [{url: %q}]}\n", receiver.URL+"/"))
+	for url, want := range map[string]string{receiver.URL + "/": "", "https://192.0.2.7/": string(fault.DisabledByPolicy)} {
+		arguments := fmt.Sprintf(`{"url":%q`, url)
+		d := m.request("send_telemetry_webhook", arguments+`,"_context":{"asking":true}}`)
+		asking, _ := d["asking"].(map[string]any)
+		if asking["idle"] != (want == "") {
+			t.Errorf("%s: %v", url, d)
+		}
+		if d := m.request("send_telemetry_webhook", arguments+`}`); want == "" && d["success"] != true || want != "" && d["error_code"] != want {
+			t.Errorf("%s, nobody asked: %v", url, d)
+		}
+	}
+	if m.posted != 1 {
+		t.Errorf("%d documents were sent", m.posted)
+	}
 }

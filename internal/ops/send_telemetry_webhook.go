@@ -11,7 +11,7 @@ var sendTelemetryWebhook = Operation{
 	Title:  "Send telemetry to a webhook",
 	Description: "Send the health document of this machine to an HTTPS receiver. Use for fleet monitoring or external logging, with a URL from the person, never from logs or names. " +
 		"A receiver of the configuration gets the whole document, signed, kept and sent later if it is down (WEBHOOK_QUEUED); any other gets what an ordinary user can see. " +
-		"Refuses http except to this machine, URLs with credentials, cloud metadata and redirects to other hosts. Tell the user first what is sent where.",
+		"Refuses this machine unless the configuration names the URL, http to others, URLs with credentials, cloud metadata and redirects to other hosts. Tell the user first what is sent where.",
 	Usage:     "send the health of this machine to a receiver",
 	Toolset:   DefaultToolset,
 	Effect:    SendsOut,
