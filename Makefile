@@ -89,7 +89,7 @@ record-darwin:
 race:
 	CGO_ENABLED=1 $(GO) test -race ./internal/... ./platform/...
 
-## soak: what takes minutes to build up, such as hundreds of processes with thousands of connections (needs root)
+## soak: what takes minutes to build up, such as hundreds of processes with thousands of connections, or millions of files (needs root)
 soak:
 	$(GO) test -tags soak ./test/hostile
 	$(GO) test -tags soak -run 'TestTheRecordOutlivesEveryDeath|TestAFloodOnStderr|TestAClientThatStopsReading' ./cmd/sentinel-guard

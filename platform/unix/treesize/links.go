@@ -4,7 +4,8 @@ package treesize
 
 import "sentinel/internal/diskusage"
 
-// maxLinks bounds how many files with several names are told apart, which takes about 20 bytes each.
+// maxLinks bounds how many files with several names are told apart at a time, which takes up to 80 bytes each
+// while the map grows.
 const maxLinks = 1_000_000
 
 // A linked is one name of a file that has several.
