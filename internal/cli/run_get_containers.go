@@ -39,7 +39,7 @@ func (d *containersDocument) cut() bool {
 	}
 	d.Truncated = true
 	if len(d.Containers) > 1 {
-		d.Containers = fewer(d.Containers)
+		d.Cut(len(d.Containers) * 9 / 10)
 		return true
 	}
 	c := &d.Containers[0]

@@ -123,7 +123,14 @@ func Look(ctx context.Context, source Source, now time.Time, rows int) (Report, 
 	}
 	slices.SortStableFunc(r.Containers, worstFirst)
 	if rows > 0 && rows < len(r.Containers) {
-		r.Containers, r.Truncated = r.Containers[:rows], true
+		r.Cut(rows)
 	}
 	return r, nil
+}
+
+// Cut leaves rows containers. A user with any number of containers, or with a program that tells of some,
+// takes the places of nobody else's.
+func (r *Report) Cut(rows int) {
+	r.Containers, _ = answer.Share(r.Containers, rows, func(c Container) string { return c.User })
+	r.Truncated = true
 }

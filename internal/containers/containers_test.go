@@ -103,3 +103,22 @@ func TestNamesOfContainersHoldNoEscapes(t *testing.T) {
 		}
 	}
 }
+
+// Any user can have a program tell of any number of containers of theirs.
+func TestAUserHidesNoContainerOfTheSystem(t *testing.T) {
+	var list []Facts
+	for range 500 {
+		list = append(list, Facts{Engine: "docker", User: "mallory", Name: "ended", State: Dead})
+	}
+	list = append(list, Facts{Engine: "docker", Name: "web", State: Running}, Facts{Engine: "podman", User: "ann", Name: "db", State: Exited})
+	r, err := Look(t.Context(), fake{list: list}, now, 8)
+	if err != nil || len(r.Containers) != 8 || !r.Truncated || r.NotWellTotal != 500 || r.Containers[6].Name != "web" || r.Containers[7].Name != "db" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for n := 7; n > 2; n-- {
+		r.Cut(n)
+	}
+	if len(r.Containers) != 3 || r.Containers[1].Name != "web" || r.Containers[2].Name != "db" {
+		t.Errorf("%+v", r.Containers)
+	}
+}

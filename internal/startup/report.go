@@ -168,7 +168,7 @@ func (r *Report) show(items []Item, n int, o Options) {
 		shown = min(shown, o.Limit)
 	}
 	for {
-		picked, rest := share(items[:n], shown)
+		picked, rest := answer.Share(items[:n], shown, func(i Item) string { return i.Owner })
 		r.Items, r.Rest, r.Truncated = picked, countByKind(append(rest, items[n:]...)), shown < n
 		if !o.Brief || shown == 0 {
 			return
@@ -179,36 +179,6 @@ func (r *Report) show(items []Item, n int, o Options) {
 		}
 		shown -= max(1, shown/10)
 	}
-}
-
-// share picks so many of items, in their order, and returns the others as well. A user whose files they are
-// made of gets a quarter of the places while others wait for one, and could otherwise hide what is new
-// elsewhere behind any number of their own.
-func share(items []Item, places int) (picked, rest []Item) {
-	if places >= len(items) {
-		return slices.Clone(items), nil
-	}
-	taken, chosen, left := map[string]int{}, make([]bool, len(items)), places
-	choose := func(wanted func(Item) bool) {
-		for i, item := range items {
-			if left > 0 && !chosen[i] && wanted(item) {
-				chosen[i] = true
-				taken[item.Owner]++
-				left--
-			}
-		}
-	}
-	choose(func(i Item) bool { return i.Owner == "" || taken[i.Owner] < max(1, places/4) })
-	choose(func(Item) bool { return true })
-	picked = make([]Item, 0, places)
-	for i, item := range items {
-		if chosen[i] {
-			picked = append(picked, item)
-		} else {
-			rest = append(rest, item)
-		}
-	}
-	return picked, rest
 }
 
 func countByKind(items []Item) []Count {
