@@ -47,7 +47,11 @@ func (e *Enabling) carriers(ctx context.Context, find func(context.Context) (*se
 	if len(why) > 0 {
 		e.note += sanitize.Text(" "+strings.Join(why, "; ")+".", 500)
 	}
-	e.missing(model.Hidden())
+	var unknown []string
+	for _, g := range model.Hidden() {
+		unknown = append(unknown, g.Why)
+	}
+	e.missing(append(unknown, model.Unseen...))
 	return nil
 }
 
@@ -57,12 +61,8 @@ func compareCarriers(a, b sessions.Port) int {
 
 // missing says what could not be found out about sessions. That is no reason to refuse: what is shut
 // out by it comes back when the trial ends.
-func (e *Enabling) missing(gaps []sessions.Gap) {
-	var texts []string
-	for _, g := range gaps[:min(len(gaps), maxGaps)] {
-		texts = append(texts, g.Why)
-	}
-	if len(texts) > 0 {
+func (e *Enabling) missing(texts []string) {
+	if texts = texts[:min(len(texts), maxGaps)]; len(texts) > 0 {
 		e.note += sanitize.Text(" Not all that carries sessions is known: "+strings.Join(texts, "; ")+".", 400)
 	}
 }

@@ -45,6 +45,18 @@ func TestPortsOfSessionsStayOpen(t *testing.T) {
 	}
 }
 
+// A session in a container may come in at a port that nothing here tells.
+func TestSessionsThatAreNotSeenAreSaid(t *testing.T) {
+	find := func(context.Context) (*sessions.Model, error) {
+		return &sessions.Model{Unseen: []string{"with whom bash (PID 3) is connected is not seen from here"}}, nil
+	}
+	m := newMachine()
+	got, err := plan(t, m, EnableOptions{Sessions: find}).Do(t.Context())
+	if want := "Not all that carries sessions is known: with whom bash (PID 3) is connected is not seen from here."; err != nil || !strings.Contains(got.Details, want) {
+		t.Errorf("%q, %v", got.Details, err)
+	}
+}
+
 func TestSessionsThatAreNotKnownAreAReasonToRefuse(t *testing.T) {
 	m := newMachine()
 	find := func(context.Context) (*sessions.Model, error) { return nil, errors.New("no process table") }
