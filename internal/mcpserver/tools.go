@@ -3,7 +3,6 @@
 package mcpserver
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/ops"
 	"sentinel/internal/version"
 )
@@ -72,13 +72,13 @@ func newServer(operations []ops.Operation, hosts []string, handler func(ops.Oper
 }
 
 // clause is a part of a description with its end.
-var clause = regexp.MustCompile(`.+?(?:[.;] |$)`)
+var clause = lazyregexp.New(`.+?(?:[.;] |$)`)
 
 // onOffer returns a description without the clauses that name a tool which is not on offer: a model would
 // call it in vain.
 func onOffer(description string, tools []string) string {
 	var kept []string
-	for _, c := range clause.FindAllString(description, -1) {
+	for _, c := range clause.Get().FindAllString(description, -1) {
 		if !slices.ContainsFunc(ops.All(), func(op ops.Operation) bool { return named(op, c) && !slices.Contains(tools, op.Name) }) {
 			kept = append(kept, c)
 		} else if last := len(kept) - 1; last >= 0 && !strings.HasSuffix(c, "; ") {
