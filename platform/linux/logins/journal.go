@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -27,7 +28,10 @@ const (
 	maxRootLines = 40_000
 	maxUserLines = 2_000
 	maxJournal   = 48 << 20 // bytes of output: an entry takes some 600
+	maxEntry     = 32 << 10 // bytes of one: journalctl prints no field of more than 4 KiB, which has 24 when escaped
+	maxComplaint = 64 << 10 // bytes of what journalctl says of its own troubles
 	journalLimit = 12 * time.Second
+	usersLimit   = 2 * time.Second
 )
 
 // journal reads the lines of the journal, and of which time it tells. The error is fs.ErrNotExist where
@@ -60,52 +64,108 @@ func (r *Reader) entries(ctx context.Context, since, begins time.Time) (logins.L
 	for _, p := range logins.Programs() {
 		ofRoot = append(ofRoot, "SYSLOG_IDENTIFIER="+p)
 	}
-	lines, from, err := r.part(ctx, &log, since, maxRootLines, ofRoot)
+	lines, from, err := r.part(ctx, &log, since, bound{maxRootLines, journalLimit}, ofRoot)
 	if err != nil {
 		return logins.Log{}, err
 	}
 	if from.After(log.From) {
 		log.From = from
 	}
-	ofUsers, _, err := r.part(ctx, &log, since, maxUserLines, []string{"SYSLOG_IDENTIFIER=sudo", "SYSLOG_IDENTIFIER=su", "SYSLOG_IDENTIFIER=passwd"})
-	if err != nil {
-		return logins.Log{}, err
+	ofUsers, from, err := r.part(ctx, &log, since, bound{maxUserLines, usersLimit}, []string{"SYSLOG_IDENTIFIER=sudo", "SYSLOG_IDENTIFIER=su", "SYSLOG_IDENTIFIER=passwd"})
+	switch { // every user can write such lines, and has nothing else untold by them
+	case err != nil:
+		log.Notes.Note("failures", "those of sudo, su and passwd: "+err.Error())
+	case from.After(since):
+		log.Notes.Note("failures", "those of sudo, su and passwd before "+from.UTC().Format(time.RFC3339)+" are more than is read")
 	}
 	log.Lines = append(parseJournal(lines, names, true), parseJournal(ofUsers, names, false)...)
 	return log, nil
 }
 
+// A bound is of what is read at once.
+type bound struct {
+	lines int
+	time  time.Duration
+}
+
 // part reads the newest entries that match, and since when they are all, which is zero for always.
-func (r *Reader) part(ctx context.Context, log *logins.Log, since time.Time, most int, matches []string) (entries []journalEntry, from time.Time, err error) {
-	out, problem, err := r.journalctl(ctx, since, most, matches)
+func (r *Reader) part(ctx context.Context, log *logins.Log, since time.Time, most bound, matches []string) (entries []journalEntry, from time.Time, err error) {
+	kept := &keeper{}
+	problem, err := r.journalctl(ctx, since, most, matches, kept)
+	if late := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil; late && len(kept.lines) > 0 {
+		kept.cut, err = true, nil
+	}
 	if err != nil {
 		return nil, from, err
 	}
 	if problem != "" {
 		log.Notes.Note("failures", "journalctl says: "+problem)
 	}
-	if entries = entriesOf(out); len(entries) == most {
-		from = entries[most-1].at // newest first
+	if kept.long > 0 {
+		log.Notes.Note("failures", fmt.Sprintf("%d entries of the journal are longer than any of such a program, and left out", kept.long))
+	}
+	entries = entriesOf(kept.lines)
+	if n := len(entries); n > 0 && (kept.cut || n+kept.long >= most.lines) {
+		from = entries[n-1].at // newest first
 	}
 	return entries, from, nil
 }
 
 // journalctl prints entries, newest first. Every value follows an equals sign, so that none can be
 // taken for an option (journalctl(1)).
-func (r *Reader) journalctl(ctx context.Context, since time.Time, lines int, matches []string) (out []byte, problem string, err error) {
+func (r *Reader) journalctl(ctx context.Context, since time.Time, most bound, matches []string, to *keeper) (problem string, err error) {
 	args := append([]string{
-		"--quiet", "--no-pager", "--output=json", "--reverse", "--lines=" + strconv.Itoa(lines), fmt.Sprintf("--since=@%d", since.Unix()),
+		"--quiet", "--no-pager", "--output=json", "--reverse", "--lines=" + strconv.Itoa(most.lines), fmt.Sprintf("--since=@%d", since.Unix()),
 		"--output-fields=MESSAGE,SYSLOG_IDENTIFIER,_UID,_PID",
 	}, matches...)
-	result, err := r.runner.Run(ctx, sysexec.Command{Path: journalctl, Args: args, MaxOutput: maxJournal, Timeout: journalLimit})
+	result, err := r.runner.Run(ctx, sysexec.Command{Path: journalctl, Args: args, MaxOutput: maxComplaint, Timeout: most.time, OnStdout: to.add})
 	if err != nil {
-		return nil, "", fmt.Errorf("read the journal: %w", err)
+		return "", fmt.Errorf("read the journal: %w", err)
 	}
 	said, _, _ := strings.Cut(strings.TrimSpace(string(result.Stderr)), "\n")
-	if result.Exit != 0 && len(result.Stdout) == 0 {
-		return nil, "", fmt.Errorf("read the journal: journalctl ended with status %d: %s", result.Exit, said)
+	if result.Exit != 0 && len(to.lines) == 0 {
+		return "", fmt.Errorf("read the journal: journalctl ended with status %d: %s", result.Exit, said)
 	}
-	return result.Stdout, said, nil
+	return said, nil
+}
+
+// A keeper keeps lines as they are printed. An entry may hold a thousand messages of 4 KB, and anybody can
+// send it: one that no program of the system would write is left out, so that it takes no room from others.
+type keeper struct {
+	lines   []byte // whole ones
+	partial []byte
+	skip    bool // the line that has begun is too long
+	long    int  // lines that were left out
+	cut     bool // there is no room for more
+}
+
+// add takes the next piece. It is false once no more are wanted.
+func (k *keeper) add(piece []byte) bool {
+	for len(piece) > 0 && !k.cut {
+		line, rest, ended := bytes.Cut(piece, []byte("\n"))
+		piece = rest
+		if k.skip = k.skip || len(k.partial)+len(line) > maxEntry; !k.skip {
+			k.partial = append(k.partial, line...)
+		}
+		if !ended {
+			break
+		}
+		k.end()
+	}
+	return !k.cut
+}
+
+// end takes the line that has ended.
+func (k *keeper) end() {
+	switch {
+	case k.skip:
+		k.long++
+	case len(k.lines)+len(k.partial) >= maxJournal:
+		k.cut = true
+	default:
+		k.lines = append(append(k.lines, k.partial...), '\n')
+	}
+	k.partial, k.skip = k.partial[:0], false
 }
 
 // A journalEntry is an entry of the journal.

@@ -38,16 +38,22 @@ type journalctlSays struct {
 	root, users string
 	exit        int
 	stderr      string
+	usersErr    error // of the program, for lines of users
 	asked       [][]string
 }
 
 func (j *journalctlSays) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
 	j.asked = append(j.asked, c.Args)
-	out := j.users
+	out, err := j.users, j.usersErr
 	if slices.Contains(c.Args, "_UID=0") {
-		out = j.root
+		out, err = j.root, nil
 	}
-	return sysexec.Result{Stdout: []byte(out), Stderr: []byte(j.stderr), Exit: j.exit}, nil
+	for piece := range slices.Chunk([]byte(out), 7) {
+		if !c.OnStdout(piece) {
+			return sysexec.Result{Stderr: []byte(j.stderr)}, nil
+		}
+	}
+	return sysexec.Result{Stderr: []byte(j.stderr), Exit: j.exit}, err
 }
 
 // journalFile is the head of a file of the journal whose first entry has a time.
@@ -104,6 +110,54 @@ func TestTheJournalIsReadByWhoWroteIt(t *testing.T) {
 				t.Errorf("journalctl gets %q", a)
 			}
 		}
+	}
+}
+
+// Every user can send entries of a size and a number that nobody else has, under the name of sudo, and keeps
+// nothing but lines of that name from being told.
+func TestWhatAUserSendsHidesNoLoginsFromOutside(t *testing.T) {
+	outside := entry(0, "sshd", "Failed password for root from 203.0.113.7 port 1 ssh2", now)
+	const told = "sshd: Failed password for root from 203.0.113.7 port 1 ssh2"
+	huge := entry(1001, "sudo", strings.Repeat("\x01", 9000), now)
+	flood := strings.Repeat(entry(1001, "sudo", "x", now.Add(-time.Hour)), maxUserLines)
+	late := fmt.Errorf("run: %w", context.DeadlineExceeded)
+	for name, c := range map[string]struct {
+		users string
+		err   error
+		lines int // of users
+		note  string
+	}{
+		"a huge one":              {huge + entry(1001, "sudo", "x", now), nil, 1, "1 entries of the journal are longer than any of such a program, and left out"},
+		"very many":               {flood, nil, maxUserLines, "those of sudo, su and passwd before 2026-11-23T11:00:00Z are more than is read"},
+		"more than can be read":   {entry(1001, "sudo", "x", now), late, 1, "those of sudo, su and passwd before 2026-11-23T12:00:00Z are more than is read"},
+		"what is not to be read":  {"", late, 0, "those of sudo, su and passwd: read the journal: run: context deadline exceeded"},
+		"another trouble of them": {"", errors.New("cannot be started"), 0, "those of sudo, su and passwd: read the journal: cannot be started"},
+	} {
+		j := &journalctlSays{root: outside, users: c.users, usersErr: c.err}
+		log, err := New(journalRoot(t, now.Add(-48*time.Hour), nil), j, func() time.Time { return now }).Log(t.Context(), now.Add(-24*time.Hour))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := texts(log); len(got) != 1+c.lines || got[0] != told || !log.From.Equal(now.Add(-48*time.Hour)) {
+			t.Errorf("%s: %d lines, the first of %.200q, from %v", name, len(got), got, log.From)
+		}
+		if len(log.Notes) != 1 || log.Notes[0].Reason != c.note {
+			t.Errorf("%s: %+v", name, log.Notes)
+		}
+	}
+}
+
+// What has no room is not read to its end.
+func TestNoMoreOfAJournalIsKeptThanFits(t *testing.T) {
+	k := &keeper{}
+	line := []byte(strings.Repeat("x", maxEntry-1) + "\n")
+	n := 0
+	for k.add(line) {
+		n++
+	}
+	if want := maxJournal/maxEntry - 1; n < want || n > want+1 || len(k.lines) > maxJournal || k.add(line) {
+		t.Errorf("%d lines, %d bytes", n, len(k.lines))
 	}
 }
 
