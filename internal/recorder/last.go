@@ -3,7 +3,6 @@
 package recorder
 
 import (
-	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -44,9 +43,11 @@ type Uses []Use
 
 // MarshalText implements encoding.TextMarshaler.
 func (u Uses) MarshalText() ([]byte, error) {
-	var b []byte
+	b := make([]byte, 0, 40*len(u))
 	for _, one := range u {
-		b = fmt.Appendf(b, "%d %s %d,", one.PID, one.Start, one.CPU.Milliseconds())
+		b = append(strconv.AppendInt(b, int64(one.PID), 10), ' ')
+		b = append(append(b, one.Start...), ' ')
+		b = append(strconv.AppendInt(b, one.CPU.Milliseconds(), 10), ',')
 	}
 	return b, nil
 }
