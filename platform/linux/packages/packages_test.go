@@ -301,25 +301,27 @@ func TestProgramsAreFoundWhereSbinIsALink(t *testing.T) {
 // One file may be asked for by two names, as where a unit and a script of cron start it.
 func TestAFileIsFoundByEachOfItsNames(t *testing.T) {
 	paths := []string{"/bin/su", "/usr/bin/su"}
-	rpm := runnerSays("0104755 () shadow 2-1 /bin/su\n")
 	for manager, files := range map[string]map[string]string{
 		"dpkg":   {"var/lib/dpkg/status": "x\n", "var/lib/dpkg/statoverride": "root root 4755 /bin/su\n", "var/lib/dpkg/info/login.list": "/bin/su\n"},
 		"apk":    {"lib/apk/db/installed": "P:login\nF:bin\nR:su\n"},
 		"pacman": {"var/lib/pacman/local/login-2-1/files": "bin/su\n"},
 		"rpm":    {"var/lib/rpm/rpmdb.sqlite": ""},
 	} {
-		known, err := Finder{testenv.Plant(t, files), rpm}.Files(t.Context(), paths)
+		known, err := Finder{testenv.Plant(t, files), shadowRPM{}}.Files(t.Context(), paths)
 		if err != nil || len(known) != 2 || known["/bin/su"].Package == "" || known["/bin/su"] != known["/usr/bin/su"] {
 			t.Errorf("%s: %v, %+v", manager, err, known)
 		}
 	}
 }
 
-// runnerSays is a program that prints this.
-type runnerSays string
+// shadowRPM owns each file of shadow by the package of that name.
+type shadowRPM struct{}
 
-func (r runnerSays) Run(context.Context, sysexec.Command) (sysexec.Result, error) {
-	return sysexec.Result{Stdout: []byte(r)}, nil
+func (shadowRPM) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+	if slices.Contains(c.Args, "-f") {
+		return sysexec.Result{Stdout: []byte("shadow-2-1.x86_64\nshadow-2-1.x86_64\n")}, nil
+	}
+	return sysexec.Result{Stdout: []byte("0104755 () shadow 2-1 /bin/su\n")}, nil
 }
 
 // Digests have their form and files their names, whatever the data hold.
