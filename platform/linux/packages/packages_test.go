@@ -111,7 +111,7 @@ func TestFilesAreThoseOfTheirPackages(t *testing.T) {
 		"rpm": {map[string]string{"var/lib/rpm/rpmdb.sqlite": ""}, rpm("util-linux-2-1.x86_64\nutil-linux-2-1.x86_64\nfile /usr/bin/-x is not owned by any package\n-x\n", "0104755 () util-linux 2-1 /usr/bin/su\n0100755 () util-linux 2-1 /usr/bin/other\n", 1),
 			map[string]File{"/usr/bin/su": {Package: "util-linux", Version: "2-1", Mode: 0o104755}}, nil},
 		"rpm whose data base cannot be read": {map[string]string{"var/lib/rpm/rpmdb.sqlite": ""}, rpm("", "", 1), map[string]File{}, errNoAnswer},
-		"rpm that owns none of them": {map[string]string{"var/lib/rpm/rpmdb.sqlite": ""}, rpm("file /usr/bin/su is not owned by any package\nfile /usr/bin/-x is not owned by any package\n", "", 1), map[string]File{}, nil},
+		"rpm that owns none of them":         {map[string]string{"var/lib/rpm/rpmdb.sqlite": ""}, rpm("file /usr/bin/su is not owned by any package\nfile /usr/bin/-x is not owned by any package\n", "", 1), map[string]File{}, nil},
 		"rpm of another system":              {map[string]string{"var/lib/rpm/rpmdb.sqlite": ""}, nil, map[string]File{}, errNotLive},
 		"no manager":                         {nil, nil, nil, ErrNoManager},
 	} {
