@@ -43,7 +43,7 @@ func (d dirHandle) readAtOnce(pid int, name string, buf []byte) ([]byte, error) 
 		return nil, errno
 	}
 	n, _, errno := unix.RawSyscall(unix.SYS_READ, fd, uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))) //nolint:gosec // as above
-	unix.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)                                                              // only read from
+	unix.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)                                                              //nolint:errcheck // only read from
 	if errno != 0 {
 		return nil, errno
 	}

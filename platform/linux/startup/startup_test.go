@@ -180,7 +180,7 @@ func (r *rpm) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) 
 		return sysexec.Result{}, fmt.Errorf("asks for %q", c.Args)
 	}
 	none := strings.Repeat("0", 64)
-	return sysexec.Result{ Stdout: []byte("0100755 () cronie 1-1 /usr/sbin/crond\n0100644 (" + none + ") cronie 1-1 /usr/lib/systemd/system/crond.service\n" +
+	return sysexec.Result{Stdout: []byte("0100755 () cronie 1-1 /usr/sbin/crond\n0100644 (" + none + ") cronie 1-1 /usr/lib/systemd/system/crond.service\n" +
 		"0100644 () systemd 1-1 /usr/lib/systemd/system/getty@.service\n0100644 () systemd 1-1 /usr/lib/systemd/user/bus.socket\n0100644 () cronie 1-1 /etc/cron.d/0hourly\n")}, nil
 }
 
