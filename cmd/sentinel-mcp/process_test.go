@@ -246,3 +246,17 @@ func TestProgramThatIgnoresTheSignalDoesNotOutliveTheServer(t *testing.T) {
 		})
 	}
 }
+
+// A thread that waits for a file system which does not answer keeps sentinel from ending.
+func TestAStuckSentinelKeepsNoAnswerBack(t *testing.T) {
+	testenv.HangGuard(t)
+	p := startWith(t, `trap '' TERM; echo '{"success":true,"action":"top_processes"}'; `)
+	p.send(callLine)
+	if answer := p.receive(); !strings.Contains(answer, `"structuredContent":{"success":true,`) {
+		t.Error(answer)
+	}
+	p.in.Close()
+	if err := p.cmd.Wait(); err != nil {
+		t.Errorf("%v; stderr %s", err, p.stderr.String())
+	}
+}

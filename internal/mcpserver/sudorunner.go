@@ -78,7 +78,7 @@ func (s *sudoRunner) run(ctx context.Context, op ops.Operation, path string, std
 		return s.runner.Run(ctx, plain)
 	}
 	elevated := elevation.Through(path, plain.Args, stdin)
-	elevated.WaitDelay, elevated.OnStderrLine = plain.WaitDelay, plain.OnStderrLine
+	elevated.WaitDelay, elevated.OnStderrLine, elevated.Whole = plain.WaitDelay, plain.OnStderrLine, plain.Whole
 	result, err := s.runner.Run(ctx, elevated)
 	if ctx.Err() != nil || err == nil && isDocument(result.Stdout) {
 		return result, err
@@ -89,7 +89,7 @@ func (s *sudoRunner) run(ctx context.Context, op ops.Operation, path string, std
 // command is a run of op without sudo. One that changes something is never
 // killed: it keeps its own deadline, and leaves nothing half done.
 func command(op ops.Operation, path string, stdin []byte) sysexec.Command {
-	c := sysexec.Command{Path: path, Args: elevation.Request(op.Name), Stdin: stdin, WaitDelay: waitDelay}
+	c := sysexec.Command{Path: path, Args: elevation.Request(op.Name), Stdin: stdin, WaitDelay: waitDelay, Whole: isDocument}
 	if op.Changes() {
 		c.WaitDelay, c.NoKill = changeWaitDelay, true
 	}

@@ -12,6 +12,9 @@ type capped struct {
 	left     int
 	overflow bool
 	over     func() // what to do when it overflows; may be nil
+
+	whole    func([]byte) bool // whether it is an answer; nil once it was one, or without anybody who asks
+	answered chan []byte       // gets that answer
 }
 
 func newCapped(limit int) *capped {
@@ -32,5 +35,9 @@ func (c *capped) Write(p []byte) (int, error) {
 		}
 	}
 	c.kept.Write(p[:n])
+	if c.whole != nil && bytes.HasSuffix(p, []byte("\n")) && c.whole(c.kept.Bytes()) {
+		c.answered <- bytes.Clone(c.kept.Bytes())
+		c.whole = nil
+	}
 	return len(p), nil
 }

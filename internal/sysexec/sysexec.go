@@ -61,6 +61,11 @@ type Command struct {
 	// NoKill means that the program is sent SIGTERM but never SIGKILL. sudo relays SIGTERM to its
 	// child; killed, it would leave the child running as root.
 	NoKill bool
+	// Whole, if set, reports whether stdout is a whole answer; it is called with all of it after each
+	// piece that ends a line. A program that has given one and does not end soon is left to be killed: a
+	// thread that waits for a file system which does not answer keeps its process, and the output of that,
+	// although everything is said. The result then has no stderr, and the exit status 0.
+	Whole func(stdout []byte) bool
 	// OnEnd, if set, is called once when the program has ended: before Run returns, or later from
 	// another goroutine if Run did not wait that long. It is also called if the program could not
 	// be started.
@@ -116,11 +121,34 @@ func (Host) Run(ctx context.Context, c Command) (Result, error) {
 	select {
 	case <-p.ended:
 		return p.result()
+	case stdout := <-p.out.answered:
+		return p.afterAnswer(ctx, stdout, c.NoKill)
 	case <-ctx.Done():
 		p.stop(c.WaitDelay, c.NoKill)
 		p.passed.close()
 		return p.resultIfEnded(), fmt.Errorf("run %s: %w", c.Path, ctx.Err())
 	}
+}
+
+// lastMoments is how long a program that has given its answer may take to end.
+const lastMoments = 2 * time.Second
+
+// afterAnswer waits for a program that has given its answer. One that does not end is killed in the
+// background, if it may be.
+func (p *process) afterAnswer(ctx context.Context, stdout []byte, noKill bool) (Result, error) {
+	over := time.NewTimer(lastMoments)
+	defer over.Stop()
+	select {
+	case <-p.ended:
+		return p.result()
+	case <-ctx.Done():
+	case <-over.C:
+	}
+	if !noKill {
+		p.stopped.Store(true)
+		go p.killGroupLater()
+	}
+	return Result{Stdout: stdout}, nil
 }
 
 // launch checks and starts c. The context it returns ends with the time limit
@@ -175,6 +203,9 @@ func start(ctx context.Context, c Command) (*process, error) {
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.errs
 	if c.EndOver {
 		p.out.over, p.errs.over = p.end, p.end
+	}
+	if c.Whole != nil {
+		p.out.whole, p.out.answered = c.Whole, make(chan []byte, 1)
 	}
 	p.passStdout(c.OnStdout)
 	p.watchStderr(c.OnStderrLine)

@@ -215,6 +215,49 @@ func TestCancelReturnsAfterTheWaitDelay(t *testing.T) {
 	outlives(t, func(c *Command) { c.WaitDelay = 10 * time.Millisecond })
 }
 
+// A thread in the kernel that waits for dead storage can neither be killed nor lets its process end; here
+// the process does not want to.
+func TestAnAnswerDoesNotWaitForAStuckProgram(t *testing.T) {
+	ready := fifo(t)
+	c := script(`trap '' TERM; echo $$ >` + ready + `; echo half; printf 'who'; echo le; while :; do sleep 1; done`)
+	c.NoKill = true
+	c.Whole = func(stdout []byte) bool { return string(stdout) == "half\nwhole\n" }
+	ended := make(chan struct{})
+	c.OnEnd = func() { close(ended) }
+	var r Result
+	var err error
+	answered := make(chan struct{})
+	go func() {
+		r, err = Host{}.Run(t.Context(), c)
+		close(answered)
+	}()
+	pid, perr := strconv.Atoi(heard(t, ready))
+	if perr != nil {
+		t.Fatal(perr)
+	}
+	select {
+	case <-answered:
+	case <-time.After(time.Minute):
+		t.Error("the answer is kept back")
+	}
+	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
+		t.Errorf("it was killed: %v", err)
+	}
+	<-ended
+	<-answered
+	if want := (Result{Stdout: []byte("half\nwhole\n")}); err != nil || !cmp.Equal(r, want) {
+		t.Errorf("%v %+v", err, r)
+	}
+}
+
+func TestAProgramThatEndsAfterItsAnswerHasItsStatus(t *testing.T) {
+	c := script(`echo whole; echo why >&2; exit 3`)
+	c.Whole = func(stdout []byte) bool { return string(stdout) == "whole\n" }
+	if r, want := run(t, c), (Result{Stdout: []byte("whole\n"), Stderr: []byte("why\n"), Exit: 3}); !cmp.Equal(r, want) {
+		t.Errorf("%+v", r)
+	}
+}
+
 // outlives checks that a cancelled Run leaves a program that ignores SIGTERM running.
 func outlives(t *testing.T, change func(*Command)) {
 	t.Helper()
