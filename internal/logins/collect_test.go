@@ -219,3 +219,21 @@ func TestWhoIsOnWhereNothingSeesThemIsSaid(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// Who has a network of IPv6 fails from as many addresses as they like.
+func TestManyAddressesAreCountedAndTheWorstKept(t *testing.T) {
+	lines := guessing("2001:db8::ffff:1", 2, false)
+	for n := range 3 * maxRanked {
+		lines = append(lines, sshLine(time.Hour, "Failed password for invalid user v%d from 2001:db8::%x port 1 ssh2", n, n+1))
+	}
+	r := collect(t, made{log: Log{Lines: lines}}, "")
+	if len(r.ByAddress) != maxRanked || *r.AddressesTotal != 3*maxRanked+1 || len(r.ByUser) != maxRanked || *r.UsersTotal != 3*maxRanked+2 || !r.Truncated {
+		t.Errorf("%d of %d addresses, %d of %d users, truncated %v", len(r.ByAddress), *r.AddressesTotal, len(r.ByUser), *r.UsersTotal, r.Truncated)
+	}
+	if worst := r.ByAddress[0]; worst.Address != "2001:db8::ffff:1" || worst.Failures != 2 {
+		t.Errorf("%+v", worst)
+	}
+	if *r.Failures != 3*maxRanked+2 {
+		t.Errorf("%d failures", *r.Failures)
+	}
+}

@@ -19,6 +19,10 @@ const oftenFailed = 5
 // Guessing is how many failures an hour are no longer people who mistype.
 const Guessing = 20
 
+// maxRanked is how many addresses, and how many users, an answer has at most: anybody who can reach this
+// machine adds to them.
+const maxRanked = 1000
+
 // maxTried is how many users, and how many services, a row names.
 const maxTried = 5
 
@@ -61,25 +65,36 @@ type tally struct {
 	order       []string // users, or accounts that tried, in the order in which they came
 	seen        map[string]bool
 	services    []string
-	addresses   map[netip.Addr]bool
+	addresses   map[netip.Addr]bool // of a user
 }
 
 func (t *tally) add(e Event, name string) {
 	if t.failures == 0 {
-		t.first, t.seen, t.addresses = e.At, map[string]bool{}, map[netip.Addr]bool{}
+		t.first = e.At
 	}
 	t.failures += e.Count
 	t.last = e.At
 	if name != "" && !t.seen[name] {
+		if t.seen == nil {
+			t.seen = map[string]bool{}
+		}
 		t.seen[name] = true
 		t.order = append(t.order, name)
 	}
 	if e.Service != "" && !slices.Contains(t.services, e.Service) && len(t.services) < maxTried {
 		t.services = append(t.services, sanitize.Text(e.Service, 32))
 	}
-	if e.From.IsValid() {
-		t.addresses[e.From] = true
+}
+
+// from notes an address from which a user was tried.
+func (t *tally) from(a netip.Addr) {
+	if !a.IsValid() {
+		return
 	}
+	if t.addresses == nil {
+		t.addresses = map[netip.Addr]bool{}
+	}
+	t.addresses[a] = true
 }
 
 func (t *tally) attempts() Attempts {
@@ -116,7 +131,9 @@ func (r *Report) judge(events []Event, exists map[string]bool, now time.Time, kn
 			if e.From.IsValid() {
 				tallyOf(addresses, e.From).add(e, e.User)
 			}
-			tallyOf(users, e.User).add(e, e.By)
+			t := tallyOf(users, e.User)
+			t.add(e, e.By)
+			t.from(e.From)
 		}
 	}
 	slices.SortStableFunc(r.Intrusions, func(a, b Intrusion) int { return cmp.Compare(b.Failures, a.Failures) })
@@ -135,14 +152,17 @@ func tallyOf[K comparable](m map[K]*tally, key K) *tally {
 
 func (r *Report) rank(addresses map[netip.Addr]*tally, users map[string]*tally, exists map[string]bool) {
 	r.ByAddress, r.ByUser = []Address{}, []User{}
-	for _, a := range slices.SortedFunc(maps.Keys(addresses), func(a, b netip.Addr) int {
+	r.AddressesTotal, r.UsersTotal = new(len(addresses)), new(len(users))
+	byAddress := slices.SortedFunc(maps.Keys(addresses), func(a, b netip.Addr) int {
 		return cmp.Or(cmp.Compare(addresses[b].failures, addresses[a].failures), a.Compare(b))
-	}) {
+	})
+	for _, a := range cut(r, byAddress, maxRanked) {
 		r.ByAddress = append(r.ByAddress, Address{Address: addressText(a), Attempts: addresses[a].attempts()})
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(users), func(a, b string) int {
+	byUser := slices.SortedFunc(maps.Keys(users), func(a, b string) int {
 		return cmp.Or(cmp.Compare(users[b].failures, users[a].failures), cmp.Compare(a, b))
-	}) {
+	})
+	for _, name := range cut(r, byUser, maxRanked) {
 		t := users[name]
 		u := User{
 			User: userText(name), Failures: t.failures, Addresses: len(t.addresses), By: named(t.order), Services: append([]string{}, t.services...),
@@ -153,7 +173,6 @@ func (r *Report) rank(addresses map[netip.Addr]*tally, users map[string]*tally, 
 		}
 		r.ByUser = append(r.ByUser, u)
 	}
-	r.AddressesTotal, r.UsersTotal = new(len(r.ByAddress)), new(len(r.ByUser))
 }
 
 // Standings are those of the rows, by address, to be filled in.
