@@ -53,6 +53,7 @@ func TestWalksBeginOncePerFileSystem(t *testing.T) {
 		"12 1 7:0 / /snap/core/1 ro - squashfs /dev/loop0 ro",
 		"13 1 8:5 / /opt rw - ext4 /dev/sda5 rw",
 		"14 1 8:6 / /opt rw - ext4 /dev/sda6 rw",
+		"15 1 0:14 / /var/lock rw,nosuid - tmpfs tmpfs rw",
 	}, "\n")+"\n")
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func TestWalksBeginOncePerFileSystem(t *testing.T) {
 	if diff := cmp.Diff([]string{"/", "/usr", "/opt"}, walkStarts(table, true)); diff != "" {
 		t.Errorf("of the system: %s", diff)
 	}
-	if diff := cmp.Diff([]string{"/", "/srv", "/tmp", "/mnt/btrfs"}, walkStarts(table, false)); diff != "" {
+	if diff := cmp.Diff([]string{"/", "/var/tmp", "/var/run", "/srv", "/tmp", "/mnt/btrfs"}, walkStarts(table, false)); diff != "" {
 		t.Errorf("the rest: %s", diff)
 	}
 	if top := mountedAt(table, "/opt"); top == nil || top.Minor != 6 {
@@ -69,11 +70,22 @@ func TestWalksBeginOncePerFileSystem(t *testing.T) {
 	system, rest := walkSkips(table, true), walkSkips(table, false)
 	for path, want := range map[string][2]bool{
 		"/etc": {false, true}, "/home": {true, true}, "/root/x": {false, true}, "/data": {true, false}, "/usr": {true, true}, "/usr/bin": {false, true},
-		"/proc": {true, true}, "/procession": {true, false}, "/var/lib/docker": {true, true}, "/var/lib/dockery": {false, true}, "/dev": {true, true},
+		"/proc": {true, true}, "/procession": {true, false}, "/var/lib/docker": {true, true}, "/var/lib/dockery": {false, true}, "/var/tmp": {true, false}, "/var/tmp/x": {true, false}, "/var/tmpfiles": {false, true}, "/dev": {true, true},
 	} {
 		if got := [2]bool{system(path), rest(path)}; got != want {
 			t.Errorf("%s: skipped by the two walks: %v, want %v", path, got, want)
 		}
+	}
+}
+
+// What is shared may lie on a server that does not answer, and is not asked for then.
+func TestAWalkBeginsAtNothingOfAServer(t *testing.T) {
+	table, err := tableOf(t, "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:9 / /var rw - nfs4 server:/ rw\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"/"}, walkStarts(table, false)); diff != "" {
+		t.Error(diff)
 	}
 }
 

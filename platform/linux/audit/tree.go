@@ -77,9 +77,12 @@ var containerStorage = []string{
 // and services. There only programs with the set-user-ID or set-group-ID bit matter.
 var systemDirs = []string{"bin", "boot", "etc", "lib", "lib32", "lib64", "libx32", "opt", "root", "sbin", "usr", "var"}
 
+// sharedDirs are folders among them in which everybody may have as many files as they like.
+var sharedDirs = []string{"/var/tmp", "/var/lock", "/var/run"}
+
 func isSystemPath(path string) bool {
 	top, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return slices.Contains(systemDirs, top)
+	return slices.Contains(systemDirs, top) && !isBelowAny(path, sharedDirs)
 }
 
 // isBelow says whether path is directory or in it.
@@ -180,9 +183,15 @@ func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 
 // walkStarts are the mount points of the file systems to walk: the root and what
 // else keeps files. Left out is a part of one that is mounted a second time, and, outside of
-// the system directories, what is mounted nosuid.
+// the system directories, what is mounted nosuid. Nothing leads from the root to what is shared below
+// the system directories.
 func walkStarts(table []*mountinfo.Info, system bool) []string {
 	starts := []string{"/"}
+	for _, shared := range sharedDirs {
+		if on, _ := mounts.At(table, shared); !system && on != nil && on.Mountpoint != shared && keepsFiles(on) {
+			starts = append(starts, shared)
+		}
+	}
 	for _, t := range table {
 		point := t.Mountpoint
 		if point == "/" || !sameFiles(mountedAt(table, point), t) || !keepsFiles(t) || isSecondMount(table, t) ||
@@ -246,7 +255,7 @@ func (r *walkResult) record(p localUsers, system bool, dir, name string, e filet
 	if suid {
 		r.setuid.add(one)
 	}
-	if !system || isBelowAny(one.path, []string{"/var/tmp", "/var/lock", "/var/run"}) {
+	if !system {
 		return
 	}
 	if open {
