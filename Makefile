@@ -66,12 +66,13 @@ test:
 	$(MAKE) --no-print-directory -k -j 2 test-machines test-modules || failed=1; \
 	exit $$failed
 
-# What waits longest goes first. Tests run make themselves, with no flags of this one.
+# What waits longest goes first, and beside tests that boot a machine, of which one runs at a time, go others.
+# Tests run make themselves, with no flags of this one.
 test-packages:
 	MAKEFLAGS= $(GOTEST) $$($(GO) list ./platform/linux/firewall ./... | grep -v /test/)
 
 test-machines:
-	MAKEFLAGS= $(GOTEST) -p 2 -timeout 20m ./test/remedy ./test/docs ./test/...
+	MAKEFLAGS= $(GOTEST) -p 2 -timeout 20m ./test/remedy ./test/clients ./test/guard ./test/docs ./test/know ./test/truth ./test/install ./test/...
 
 test-modules:
 	failed=0; for module in interop interop/old otlp; do (cd test/$$module && $(GOTEST) ./...) || failed=1; done; exit $$failed

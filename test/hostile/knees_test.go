@@ -42,7 +42,7 @@ func TestAMachineOnItsKneesAnswers(t *testing.T) {
 
 func sentinelIn(name string) string { return filepath.Join(filepath.Dir(os.Args[0]), name) }
 
-// processorsTaken looks at a run that waits for its request, so that it is there while it is looked at.
+// processorsTaken looks at a run whose answer nobody reads yet, so that it is there while it is looked at.
 func processorsTaken(t *testing.T) {
 	for range 40 {
 		busy(t)
@@ -60,10 +60,11 @@ func processorsTaken(t *testing.T) {
 	if err := startOrdinary(cmd); err != nil {
 		t.Fatal(err)
 	}
-	testenv.WaitFor(t, "the better place of every thread", func() bool { return slices.Equal(nices(t, cmd.Process.Pid), []int{-20}) })
+	smallest(t, stdout)
 	if _, err := io.WriteString(stdin, "{}"); err != nil || stdin.Close() != nil {
 		t.Fatal(err)
 	}
+	testenv.WaitFor(t, "the better place of every thread", func() bool { return slices.Equal(nices(t, cmd.Process.Pid), []int{-20}) })
 	d := decode(t, stdout)
 	if err := cmd.Wait(); err != nil || d["success"] != true || d["threat_level"] == nil || len(d.Rows("top_processes")) != 3 || d["processes_total"] == nil {
 		t.Errorf("%v: %v", err, d)
@@ -72,6 +73,18 @@ func processorsTaken(t *testing.T) {
 		if why := gap(d, field); why != "" {
 			t.Errorf("%s: %s", field, why)
 		}
+	}
+}
+
+// smallest has a pipe hold a page, less than an answer (F_SETPIPE_SZ of fcntl(2)).
+func smallest(t *testing.T, pipe io.Reader) {
+	t.Helper()
+	file, ok := pipe.(*os.File)
+	if !ok {
+		t.Fatalf("%T is no file", pipe)
+	}
+	if _, err := unix.FcntlInt(file.Fd(), unix.F_SETPIPE_SZ, os.Getpagesize()); err != nil {
+		t.Fatal(err)
 	}
 }
 

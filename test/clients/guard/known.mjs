@@ -34,7 +34,7 @@ const trials = {
   async large() {
     await client.connect(transport);
     for (const bytes of [12_000_000, 40_000_000]) {
-      const result = await client.callTool({ name: "large", arguments: { bytes } });
+      const result = await client.callTool({ name: "large", arguments: { bytes } }, undefined, { timeout: 600_000 });
       assert.equal(result.content[0].text.length, bytes);
       assert.equal(createHash("sha256").update(result.content[0].text).digest("hex"), result._meta.digest);
     }
