@@ -90,7 +90,6 @@ func programsOf(t *testing.T, dirs []string, line string) []string {
 // Whatever program fails in whatever way, each operation answers by its schemas,
 // and says what is missing in place of making it up.
 func TestMacsWithAProgramThatFails(t *testing.T) {
-	t.Parallel()
 	slots := make(chan struct{}, 64) // most of the time a run waits to measure a second time
 	var all sync.WaitGroup
 	for _, name := range []string{"m4-26", "intel-12"} {

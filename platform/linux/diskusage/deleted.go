@@ -74,12 +74,11 @@ func (f *finder) visit(o procfs.OpenFile) (more bool) {
 	if !deleted || len(path) == 0 || path[0] != '/' || bytes.HasPrefix(path, []byte("/memfd:")) || !f.isHere(o.PID, o.About()) {
 		return true
 	}
-	var st unix.Statx_t
-	err := unix.Statx(unix.AT_FDCWD, at, unix.AT_STATX_DONT_SYNC, unix.STATX_BLOCKS|unix.STATX_NLINK|unix.STATX_INO|unix.STATX_TYPE, &st)
-	if err != nil || st.Nlink != 0 || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	held, err := procfs.StatHeld(at)
+	if err != nil || held.Links != 0 || held.Mode&unix.S_IFMT != unix.S_IFREG {
 		return true // somebody's file is called so, or it is closed by now
 	}
-	f.add(identity{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}, o.PID, string(path), st.Blocks*512)
+	f.add(identity{held.Device, held.Inode}, o.PID, string(path), held.Blocks*512)
 	return len(f.files) < maxDeleted
 }
 

@@ -15,8 +15,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	domain "sentinel/internal/network"
 	"sentinel/internal/processes"
 	"sentinel/platform/linux/procfs"
@@ -120,20 +118,11 @@ func (r *reading) openFile(ctx context.Context, d descriptor) processes.OpenFile
 	f := processes.OpenFile{FD: d.fd, Kind: kindOf([]byte(d.link)), Path: d.link}
 	if f.Kind == processes.Removed {
 		f.Path = strings.TrimSuffix(d.link, " (deleted)")
-		if size, err := ask(ctx, func() (int64, error) { return blocks(filepath.Join(r.root, "proc", strconv.Itoa(r.pid), name)) }); err == nil {
-			f.SizeMB = new(mebibytes(uint64(size)))
+		if held, err := procfs.StatHeld(filepath.Join(r.root, "proc", strconv.Itoa(r.pid), name)); err == nil {
+			f.SizeMB = new(mebibytes(held.Blocks * 512))
 		}
 	}
 	return f
-}
-
-// blocks returns the bytes that a file takes up.
-func blocks(path string) (int64, error) {
-	var s unix.Stat_t
-	if err := unix.Stat(path, &s); err != nil {
-		return 0, &os.PathError{Op: "stat", Path: path, Err: err}
-	}
-	return s.Blocks * 512, nil
 }
 
 func counts(kinds map[string]int) []processes.KindCount {

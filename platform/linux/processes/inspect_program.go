@@ -6,18 +6,17 @@ package processes
 
 import (
 	"context"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/privilege"
 	"sentinel/internal/processes"
 	"sentinel/platform/linux/packages"
+	"sentinel/platform/linux/procfs"
 )
 
 // program looks at the file that runs.
@@ -41,13 +40,13 @@ func (r *reading) program(ctx context.Context) {
 		r.o.Unavailable.Note("program.package", "the process has a root directory of its own, "+root)
 		return
 	}
-	info, err := ask(ctx, func() (fs.FileInfo, error) { return os.Stat(r.exe()) })
+	file, err := procfs.StatHeld(r.exe())
 	if err != nil {
 		r.lacks("program.modified_at", err)
 		return
 	}
-	modified := info.ModTime().UTC().Truncate(time.Second)
-	p.ModifiedAt, p.SetUserID = &modified, info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0
+	modified := file.Modified.UTC().Truncate(time.Second)
+	p.ModifiedAt, p.SetUserID = &modified, file.Lent()
 	p.ChangedSince = r.o.StartedAt != nil && modified.After(*r.o.StartedAt) && !modified.After(r.now())
 	r.packaged(ctx, p)
 }
@@ -135,18 +134,16 @@ func (s *Source) claim(c processes.Claim, owner int) (processes.Claim, error) {
 	c.Program, c.Removed, c.System = program.Path, program.Removed, program.System
 	c.Clone = strings.HasPrefix(c.Program, "/memfd:runc_cloned:") && c.UserID == 0
 	there, gone := os.Stat(filepath.Join(s.root, c.Program))
-	runs, err := os.Stat(s.exePath(c))
+	runs, err := procfs.StatHeld(s.exePath(c))
 	if err != nil {
 		return c, nil //nolint:nilerr // the path is known, which is what counts
 	}
-	if owner, ok := runs.Sys().(*syscall.Stat_t); ok {
-		c.Owner = int(owner.Uid)
-	}
-	c.Apart = !c.System && (gone != nil || !os.SameFile(runs, there)) && s.apart(c.PID)
+	c.Owner = int(runs.UID)
+	c.Apart = !c.System && (gone != nil || !runs.Is(there)) && s.apart(c.PID)
 	c.Replaced = c.Removed && gone == nil && filepath.IsAbs(c.Program) && !c.Apart
 	if filepath.IsAbs(c.Argument) {
 		named, err := os.Stat(filepath.Join(s.root, c.Argument))
-		c.Same = err == nil && os.SameFile(runs, named)
+		c.Same = err == nil && runs.Is(named)
 	}
 	return c, nil
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package procfs
 
 import (
@@ -35,7 +37,7 @@ func (p Program) Name() string {
 }
 
 // Program returns what a process runs. Files of the system are owner's, which is 0 on a live system.
-// It may block on the file system that holds the program.
+// It may block on a file system of this machine that has a file of the same name.
 func (f FS) Program(pid, owner int) (Program, error) {
 	exe := f.path(strconv.Itoa(pid), "exe")
 	link, err := os.Readlink(exe)
@@ -47,12 +49,13 @@ func (f FS) Program(pid, owner int) (Program, error) {
 	if f.dir != "/proc" { // an ordinary link in a tree of files
 		exe = f.inRoot(p.Path)
 	}
-	runs, err := os.Stat(exe)
+	runs, err := StatHeld(exe)
 	if err != nil {
 		return p, err
 	}
-	p.Lent = runs.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0
-	p.System = ownedAlone(runs, owner) && f.placedBy(p.Path, owner) && (p.Removed && unlinked(runs) || f.isAt(p.Path, runs))
+	p.Lent = runs.Lent()
+	// Nobody but root can have no name lead any more to a file in a directory of root's.
+	p.System = runs.ownedAlone(owner) && f.placedBy(p.Path, owner) && (p.Removed && runs.Links == 0 || f.isAt(p.Path, runs))
 	return p, nil
 }
 
@@ -61,9 +64,9 @@ func (f FS) inRoot(name string) string { return filepath.Join(filepath.Dir(f.dir
 
 // isAt reports whether a path leads to the file: in a mount namespace of its own a process may see
 // any file at any path.
-func (f FS) isAt(name string, runs fs.FileInfo) bool {
+func (f FS) isAt(name string, runs Held) bool {
 	there, err := os.Stat(f.inRoot(name))
-	return err == nil && os.SameFile(there, runs)
+	return err == nil && runs.Is(there)
 }
 
 // placedBy reports whether owner alone decides what is at a path. A tree of files may be anywhere:
@@ -83,11 +86,4 @@ func (f FS) placedBy(name string, owner int) bool {
 func ownedAlone(info fs.FileInfo, owner int) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(s.Uid) == owner && info.Mode().Perm()&0o022 == 0
-}
-
-// unlinked reports whether no name leads to a file any more. Nobody but root can bring that about for
-// a file in a directory of root's.
-func unlinked(info fs.FileInfo) bool {
-	s, ok := info.Sys().(*syscall.Stat_t)
-	return ok && s.Nlink == 0
 }
