@@ -168,7 +168,7 @@ var (
 	suFailed     = lazyregexp.New(`^FAILED SU \(to (.*)\) (\S+) on \S+$`)
 	suFailedBSD  = lazyregexp.New(`^BAD SU (\S+) to (.*) on \S+$`) // by, then whom: su of FreeBSD and macOS
 	suFailedOld  = lazyregexp.New(`^FAILED su for (.*) by (\S+)$`)
-	pamFailed    = lazyregexp.New(`^pam_[a-z0-9_]+\(([\w.-]+):auth\): authentication failure; logname=\S* uid=\d+ euid=\d+ tty=\S* ruser=\S* rhost=(\S*)(?: +user=(.*))?$`)
+	pamFailed    = lazyregexp.New(`^pam_[a-z0-9_]+\(([\w.-]+):auth\): authentication failure; logname=\S* uid=\d+ euid=\d+ tty=\S* ruser=.* rhost=(\S*)(?: +user=(.*?))? *$`)
 	pamOpened    = lazyregexp.New(`^pam_unix\(([\w.-]+):session\): session opened for user (\S+?)(?:\(uid=\d+\))? by .*$`)
 	pamPassword  = lazyregexp.New(`^pam_unix\([\w.-]+:chauthtok\): password changed for (\S+)$`)
 )
@@ -220,6 +220,10 @@ func parsePasswd(l Line) (Event, bool) {
 func parsePAM(text string) (Event, bool) {
 	if m := pamFailed.Get().FindStringSubmatch(text); m != nil && !innerServices[m[1]] {
 		e := Event{kind: failed, Service: m[1], User: m[3], Method: "password", Count: 1}
+		if strings.Count(text, " rhost=") > 1 { // a client chooses the names before it and behind it
+			e.User, e.Unclear = "", true
+			return e, true
+		}
 		if a, err := netip.ParseAddr(m[2]); err == nil {
 			e.From = a.Unmap()
 		}
