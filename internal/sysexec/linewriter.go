@@ -2,8 +2,6 @@
 
 package sysexec
 
-import "bytes"
-
 // Bounds of the lines that are passed on while a program runs: the longest in
 // bytes, and how many may be queued.
 const (
@@ -15,14 +13,14 @@ const (
 // function runs in its own goroutine and never blocks the program: if it falls behind, the oldest
 // lines are dropped.
 type lineWriter struct {
-	kept    *capped
-	queued  chan string
-	partial []byte
-	long    bool // the current line is too long and is skipped
+	kept   *capped
+	queued chan string
+	lines  Lines
 }
 
 func newLineWriter(kept *capped, f func(line string)) *lineWriter {
 	s := &lineWriter{kept: kept, queued: make(chan string, maxQueued)}
+	s.lines = Lines{Longest: maxLine, Line: s.line}
 	go func() {
 		for line := range s.queued {
 			f(line)
@@ -33,28 +31,16 @@ func newLineWriter(kept *capped, f func(line string)) *lineWriter {
 
 // Write implements [io.Writer].
 func (s *lineWriter) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		line, after, ended := bytes.Cut(rest, []byte("\n"))
-		s.add(line)
-		if ended {
-			s.end()
-		}
-		rest = after
-	}
+	s.lines.Add(p)
 	return s.kept.Write(p)
 }
 
-func (s *lineWriter) add(part []byte) {
-	if s.long = s.long || len(s.partial)+len(part) > maxLine; !s.long {
-		s.partial = append(s.partial, part...)
+// line queues a line, unless it is too long.
+func (s *lineWriter) line(line []byte, cut bool) bool {
+	if !cut {
+		s.enqueue(string(line))
 	}
-}
-
-func (s *lineWriter) end() {
-	if !s.long {
-		s.enqueue(string(s.partial))
-	}
-	s.partial, s.long = s.partial[:0], false
+	return true
 }
 
 func (s *lineWriter) enqueue(line string) {

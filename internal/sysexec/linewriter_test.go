@@ -118,6 +118,7 @@ func FuzzTold(f *testing.F) {
 			}
 		}
 		s := &lineWriter{kept: newCapped(0), queued: make(chan string, len(want)+1)}
+		s.lines = Lines{Longest: maxLine, Line: s.line}
 		for rest := []byte(text); len(rest) > 0; {
 			n := min(len(rest), max(1, int(step)))
 			s.Write(rest[:n])

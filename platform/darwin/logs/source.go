@@ -77,8 +77,8 @@ func (s Source) Read(ctx context.Context, selection logs.Selection, yield func(l
 		if i < len(windows) && selection.Until.Add(-windows[i]).After(since) {
 			since = selection.Until.Add(-windows[i])
 		}
+		r.size, r.lines = 0, sysexec.Lines{Longest: maxLine, Line: r.line}
 		result, err := s.Runner.Run(ctx, sysexec.Command{Path: program, Args: arguments(selection, since, until), MaxOutput: maxComplaint, OnStdout: r.add})
-		r.size = 0
 		why := s.trouble(ctx, result, err)
 		if why == "" && !r.whole && !r.done && ctx.Err() == nil {
 			why = "the output of log ended early"
@@ -159,7 +159,7 @@ type reading struct {
 	selection logs.Selection
 	yield     func(logs.Entry) bool
 	seed      maphash.Seed
-	partial   []byte
+	lines     sysexec.Lines
 	size      int  // of this window
 	cut       int  // windows that were not read to their end
 	whole     bool // log(1) said that it has printed all
@@ -170,26 +170,17 @@ type reading struct {
 func (r *reading) add(piece []byte) bool {
 	if r.size += len(piece); r.size > maxWindow {
 		r.cut++
-		r.partial, r.whole = r.partial[:0], true
+		r.whole = true
 		return false
 	}
-	for len(piece) > 0 && !r.done {
-		line, rest, ended := bytes.Cut(piece, []byte("\n"))
-		piece = rest
-		r.partial = append(r.partial, line[:min(len(line), maxLine-len(r.partial))]...)
-		if ended {
-			r.line(r.partial)
-			r.partial = r.partial[:0]
-		}
-	}
-	return !r.done
+	return r.lines.Add(piece)
 }
 
-func (r *reading) line(line []byte) {
+func (r *reading) line(line []byte, _ bool) bool {
 	e, boot, ok := parse(line)
 	r.whole = !ok && bytes.Contains(line, []byte(`"finished":1`))
 	if !ok || !r.selection.Includes(e.Time, e.Priority) {
-		return
+		return true
 	}
 	if boot != "" {
 		e.Boot = maphash.String(r.seed, boot)
@@ -198,4 +189,5 @@ func (r *reading) line(line []byte) {
 		r.log.ReadBackTo = e.Time
 	}
 	r.done = !r.yield(e)
+	return !r.done
 }

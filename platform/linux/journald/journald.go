@@ -53,16 +53,17 @@ func (j Journal) Read(ctx context.Context, q Query, yield func(*Entry) bool) (no
 	if !j.exists() {
 		return nil, ErrNone
 	}
-	lines := &splitter{yield: yield}
+	d := &decoder{yield: yield}
+	lines := &sysexec.Lines{Longest: maxLine, Line: d.line}
 	r, err := j.Runner.Run(ctx, sysexec.Command{
-		Path: journalctl, Args: append(j.args(), q.args()...), MaxOutput: maxComplaint, OnStdout: lines.add,
+		Path: journalctl, Args: append(j.args(), q.args()...), MaxOutput: maxComplaint, OnStdout: lines.Add,
 	})
-	lines.end()
+	lines.End()
 	notes = complaints(r.Stderr)
 	switch {
 	case ctx.Err() != nil || errors.Is(err, sysexec.ErrOutputTooLarge):
 		return notes, nil
-	case lines.entries == 0 && slices.Contains(notes, noFiles):
+	case d.entries == 0 && slices.Contains(notes, noFiles):
 		return nil, ErrNone
 	case errors.Is(err, fs.ErrNotExist):
 		return notes, ErrNone
@@ -118,12 +119,13 @@ func seconds(t time.Time) string {
 // Oldest returns the time of the oldest entry that there is, or the zero time.
 func (j Journal) Oldest(ctx context.Context) time.Time {
 	var oldest time.Time
-	lines := &splitter{yield: func(e *Entry) bool {
+	d := &decoder{yield: func(e *Entry) bool {
 		oldest = e.Time()
 		return false
 	}}
+	lines := &sysexec.Lines{Longest: maxLine, Line: d.line}
 	_, err := j.Runner.Run(ctx, sysexec.Command{
-		Path: journalctl, Args: append(j.args(), "--no-pager", "--output=json", "--output-fields=PRIORITY"), MaxOutput: maxComplaint, Timeout: callLimit, OnStdout: lines.add,
+		Path: journalctl, Args: append(j.args(), "--no-pager", "--output=json", "--output-fields=PRIORITY"), MaxOutput: maxComplaint, Timeout: callLimit, OnStdout: lines.Add,
 	})
 	if err != nil {
 		return time.Time{}
@@ -226,50 +228,19 @@ const noFiles = "No journal files were found."
 // four.
 const maxLine = 1 << 20
 
-// A splitter cuts what a program prints into lines, and hands their entries on.
-type splitter struct {
+// A decoder hands the entries of lines on.
+type decoder struct {
 	yield   func(*Entry) bool
-	partial []byte
 	scanner scanner
 	entry   Entry
 	entries int
-	done    bool
 }
 
-// add takes the next piece. It is false once no more are wanted.
-func (l *splitter) add(piece []byte) bool {
-	for len(piece) > 0 && !l.done {
-		line, rest, ended := bytes.Cut(piece, []byte("\n"))
-		piece = rest
-		if !ended {
-			l.keep(line)
-			break
-		}
-		if len(l.partial) > 0 {
-			l.keep(line)
-			line = l.partial
-		}
-		l.hand(line)
-		l.partial = l.partial[:0]
+// line takes the next line, of which the beginning may be all that there is.
+func (d *decoder) line(line []byte, _ bool) bool {
+	if !d.scanner.scan(line, &d.entry) || d.entry.Realtime <= 0 {
+		return true
 	}
-	return !l.done
-}
-
-// keep stores the beginning of a line whose end has not come.
-func (l *splitter) keep(part []byte) {
-	l.partial = append(l.partial, part[:min(len(part), maxLine-len(l.partial))]...)
-}
-
-func (l *splitter) hand(line []byte) {
-	if l.scanner.scan(line, &l.entry) && l.entry.Realtime > 0 {
-		l.entries++
-		l.done = !l.yield(&l.entry)
-	}
-}
-
-// end hands on a last line that was cut off with the program.
-func (l *splitter) end() {
-	if len(l.partial) > 0 && !l.done {
-		l.hand(l.partial)
-	}
+	d.entries++
+	return d.yield(&d.entry)
 }
