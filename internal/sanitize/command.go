@@ -37,13 +37,14 @@ func Command(args []string, limit int) string {
 // A redactor reads a command line word by word. Each word may decide how the next
 // one is treated.
 type redactor struct {
-	script  bool    // the words are those of a shell, with quotes
-	words   int     // number of words read so far
-	program program // whose short options apply
-	hide    bool    // the next word is a secret
-	prose   bool    // it may be one, or the rest of a sentence about passwords
-	login   bool    // the next word may be user:SECRET
-	until   string  // a quote: all words up to the one that ends with it are secret
+	script  bool     // the words are those of a shell, with quotes
+	words   int      // number of words read so far
+	program program  // whose short options apply
+	behind  []string // the words behind its name, as far as they decide
+	hide    bool     // the next word is a secret
+	prose   bool     // it may be one, or the rest of a sentence about passwords
+	login   bool     // the next word may be user:SECRET
+	until   string   // a quote: all words up to the one that ends with it are secret
 }
 
 // maxExamined bounds how much of an argument is examined, in bytes; far less of it
@@ -89,8 +90,10 @@ func (r *redactor) word(w string) string {
 	if r.secret(w, bare) {
 		return Redacted
 	}
-	if known, ok := programNamed(bare, r.words == 1); ok {
-		r.program = known
+	if known, ok := programNamed(bare, r.words == 1); ok && !r.program.knows(bare) {
+		r.program, r.behind = known, nil
+	} else if r.operand(bare) {
+		return Redacted
 	}
 	if option, ok := r.program.secretIn(bare); ok {
 		return option + Redacted
@@ -105,6 +108,17 @@ func (r *redactor) word(w string) string {
 		return w // the whole line went through text before
 	}
 	return secrets().text(w)
+}
+
+// operand notes a word behind the name of a program that takes secrets as words, and reports whether it
+// is one.
+func (r *redactor) operand(bare string) bool {
+	const most = 16
+	if len(r.program.words) == 0 || bare == "" || len(r.behind) == most {
+		return false
+	}
+	r.behind = append(r.behind, bare)
+	return r.program.operand(r.behind)
 }
 
 // schemes are the words between the name of a header and its secret.
@@ -139,11 +153,17 @@ var plainWords = []string{
 	"password", "passphrase", "psk", "authtoken", "add-authtoken", "auth-token", "auth_token", "client_secret", "secret_access_key", "aws_secret_access_key", "aws_session_token",
 }
 
+// plainWord recognizes one of them, alone or behind the last dot or colon of a property, as in
+// "wifi-sec.psk" and "//registry.npmjs.org/:_authToken"; w is in lower case.
+func plainWord(w string) bool {
+	return slices.Contains(plainWords, strings.TrimLeft(w[strings.LastIndexAny(w, ".:")+1:], "_"))
+}
+
 // afterPassword are words that go on with a sentence about a password, and are none. They are those of
 // sshd, PAM and servers of databases.
 var afterPassword = []string{
 	"for", "from", "of", "is", "was", "has", "not", "in", "and", "or", "by", "to", "with", "check", "changed", "expired", "expiry", "required", "mismatch", "incorrect", "accepted", "rejected", "failed", "failure",
-	"auth", "authentication", "login", "policy", "prompt", "file", "hash", "database", "attempt", "attempts", "guessing", "reset", "request", "must", "will", "cannot", "too",
+	"auth", "authentication", "login", "policy", "prompt", "file", "hash", "database", "attempt", "attempts", "guessing", "reset", "set", "request", "must", "will", "cannot", "too",
 }
 
 // announces reports whether the word after w is a secret; bare is w without quotes.
@@ -158,7 +178,7 @@ func (r *redactor) announces(w, bare string) bool {
 	case r.program.announces(bare):
 		return true
 	default:
-		r.prose = r.words > 1 && slices.Contains(plainWords, strings.ToLower(w))
+		r.prose = r.words > 1 && plainWord(strings.ToLower(w))
 		return r.prose
 	}
 }

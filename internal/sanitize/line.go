@@ -13,10 +13,13 @@ func Line(s string, limit int) string {
 	return Reason(s, limit)
 }
 
-// encoded reports whether s is one long word of base64, of all kinds of its characters. A checksum in
-// hexadecimal is none.
+// encoded reports whether s is one long word of base64, of all kinds of its characters, or the last line of
+// such, which is shorter and padded. A checksum in hexadecimal is none.
 func encoded(s string) bool {
-	const shortest = 40
+	shortest := 40
+	if strings.HasSuffix(s, "=") {
+		shortest = 16
+	}
 	upper, lower, digit := false, false, false
 	for i := range len(s) {
 		switch c := s[i]; {

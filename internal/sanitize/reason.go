@@ -27,7 +27,7 @@ const shortestToken = 16
 // word before it, or is long. "Failed password for root" holds none, "password
 // hunter2" may.
 func mayHoldSecret(s string) bool {
-	if strings.ContainsAny(s, "=@:") {
+	if strings.ContainsAny(s, "=@:%") || hinted(s) {
 		return true
 	}
 	before := ""
@@ -36,7 +36,10 @@ func mayHoldSecret(s string) bool {
 		if len(word) >= shortestToken || strings.HasPrefix(bare, "-") && len(bare) > 1 {
 			return true
 		}
-		if before == "bearer" || before == "basic" || before == "by" || slices.Contains(plainWords, before) && strings.ContainsAny(word, `0123456789"'`) {
+		if known, ok := programNamed(bare, before == ""); ok && (known.slash || known.words != nil) {
+			return true
+		}
+		if strings.HasSuffix(before, "bearer") || strings.HasSuffix(before, "basic") || before == "by" || slices.Contains(plainWords, before) && strings.ContainsAny(word, `0123456789"'`) {
 			return true
 		}
 		before = strings.ToLower(bare)

@@ -43,7 +43,7 @@ func TestReasonKeepsWhatPeopleWrite(t *testing.T) {
 // What the cheap test lets through, Command leaves unchanged too, except after
 // words that people also use without a secret.
 func FuzzQuickLookMissesNoSecret(f *testing.F) {
-	for _, seed := range []string{"brute force", "-p x", "a bearer b", "basic YTpi", "x://u:p@h", "AKIAIOSFODNN7EXAMPLE", "identified by x"} {
+	for _, seed := range []string{"brute force", "-p x", "a bearer b", "!basic 0zp0", "vault login x", "<pass>x</pass>", "$6$a$b1b1b1b1", "passwd[a1b2c3]", "echo x | su", "basic YTpi", "x://u:p@h", "AKIAIOSFODNN7EXAMPLE", "identified by x"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

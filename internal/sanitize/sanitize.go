@@ -38,6 +38,12 @@ func Text(s string, limit int) string {
 	return b.String()
 }
 
+// Quoted is [Text] in quotation marks, for what others have named in a sentence of ours: it ends where
+// the second mark is.
+func Quoted(s string, limit int) string {
+	return `"` + strings.ReplaceAll(Text(s, limit), `"`, "'") + `"`
+}
+
 // plain reports whether s is printable ASCII, which needs no rewriting.
 func plain(s string) bool {
 	for i := range len(s) {

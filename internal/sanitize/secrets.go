@@ -38,6 +38,7 @@ type patterns struct {
 	oddInfo    *regexp.Regexp // a password with a slash in it
 	driver     *regexp.Regexp // user:password@tcp(...), as in Go's MySQL driver
 	header     *regexp.Regexp
+	scheme     *regexp.Regexp // authorization=basic ...
 	bearer     *regexp.Regexp
 	basic      *regexp.Regexp // user and password in base64
 	identified *regexp.Regexp // SQL
@@ -55,8 +56,8 @@ var secrets = sync.OnceValue(func() *patterns {
 		first:      c(`(?i)^-{0,2}` + name + `\s*[=:]`),
 		option:     c(`(?i)^-{1,2}` + name + `$`),
 		flag:       c(`(?i)^-{1,2}(?:no|ask|prompt)[-_]|[-_](?:stdin|prompt)$`),
-		ends:       c(`(?i)` + name + `["']?[=:]$`),
-		assign:     c(`(?i)(` + name + `\\*["']?\s*(?:=>|:=|=|:)\s*)(` + value + `)`),
+		ends:       c(`(?i)(?:` + name + `|^["']?x-[\w-]*(?:token|key|secret|auth)[\w-]*)["']?[=:]$`),
+		assign:     c(`(?i)(` + name + `\\*["']?\s*(?:=>|:=|=|:|%3[ad])\s*)(` + value + `)`),
 		parameter:  c(`^&[\w.%-]{1,64}=`),
 		rest:       c(`^&[^\s;"'&]*`),
 		cutURL:     c(`([A-Za-z][\w+.-]*://)[^\s/]*$`),
@@ -64,9 +65,10 @@ var secrets = sync.OnceValue(func() *patterns {
 		oddInfo:    c(`([A-Za-z][\w+.-]*://)[^\s/@:]*:\d*[^\s/@\d][^\s@]*@`),
 		driver:     c(`[^\s:/@="']+:[^\s@/"']+(@(?:tcp|unix)\()`),
 		header:     c(`(?i)((?:authorization|cookie|x-[\w-]*(?:token|key|secret|auth)[\w-]*)\s*:\s*)[^"'\r\n]+`),
+		scheme:     c(`(?i)(authorization["']?\s*=\s*["']?(?:basic|bearer|digest|negotiate|ntlm|token)\s+)[^\s"',;]+`),
 		bearer:     c(`(?i)\b(bearer\s+)[^\s"']{6,}`),
 		basic:      c(`(?i)\b(basic\s+)([A-Za-z0-9+/]{4,}={0,2})`),
-		identified: c(`(?i)\b(identified\s+by\s+)(?:` + value + `)`),
+		identified: c(`(?i)\b(identified\s+(?:with\s+\S+\s+)?by\s+)(?:` + value + `)`),
 		login:      c(`(?i)((?:^|[\s,])-{0,2}[\w-]*(?:auth|login)=["']?[^\s:=/@"',]+:)[^\s"',/][^\s"',]*`),
 		takesLogin: c(`(?i)^-{1,2}[\w-]*(?:auth|login)$`),
 		object:     c(`(?i)(\bsecret\w*,\S*?\bdata=)[^\s,]+`),
@@ -95,12 +97,18 @@ func (p *patterns) text(s string) string {
 		s = p.login.ReplaceAllString(s, "${1}"+Redacted)
 		s = p.object.ReplaceAllString(s, "${1}"+Redacted)
 	}
-	if strings.ContainsAny(s, "=:") {
+	if strings.ContainsAny(s, "=:%") {
+		s = p.scheme.ReplaceAllString(s, "${1}"+Redacted)
 		s = p.header.ReplaceAllString(s, "${1}"+Redacted)
 		s = p.assignments(s)
 	}
 	if len(s) > 16 {
 		s = p.known.ReplaceAllString(s, Redacted)
+	}
+	if hinted(s) {
+		for _, r := range rules {
+			s = r.apply(s)
+		}
 	}
 	return s
 }
@@ -147,6 +155,11 @@ func (p *patterns) assignments(s string) string {
 		if at == nil {
 			return out.String() + s
 		}
+		if directory(s, at) {
+			out.WriteString(s[:at[1]])
+			s = s[at[1]:]
+			continue
+		}
 		out.WriteString(s[:at[3]] + Redacted)
 		s = s[at[1]:]
 		for strings.HasPrefix(s, "&") && !p.parameter.MatchString(s) {
@@ -155,15 +168,23 @@ func (p *patterns) assignments(s string) string {
 	}
 }
 
+// directory says that an assignment is the working directory as sudo logs it, "; PWD=/srv ;", which has
+// the name of a secret of ODBC's.
+func directory(s string, at []int) bool {
+	before, after := s[:at[0]], s[at[1]:]
+	return s[at[2]:at[3]] == "PWD=" && s[at[3]] == '/' && (before == "" || strings.HasSuffix(before, " ")) && (after == "" || after[0] == ' ')
+}
+
 // A program lists the short options with which it takes a secret.
 type program struct {
 	next  string   // letters of options followed by a secret: -u SECRET, -su SECRET
 	long  []string // the same for long options whose name does not indicate a secret
 	glued []string // prefixes of words that contain the secret: -pSECRET
 	slash bool     // words are user/SECRET
+	words []string // words in a row: "*" is a secret, "_" any word; options between them do not count
 }
 
-// programs are matched by prefix, the longest first.
+// programs are matched by prefix, the longest first, or as a whole where a "$" follows.
 var programs = []struct {
 	begins string
 	program
@@ -174,9 +195,10 @@ var programs = []struct {
 	{"ssh-keygen", program{next: "NP"}},
 	{"ssh", program{}}, // after sshpass: -p is a port of ssh
 	{"curl", program{next: "uUbE", long: []string{"--user", "--proxy-user", "--cert", "--proxy-cert"}, glued: []string{"-u", "-U", "--user=", "--proxy-user=", "--cert=", "--proxy-cert="}}},
-	{"mongo", program{next: "p"}},
-	{"redis-cli", program{next: "a"}},
-	{"valkey-cli", program{next: "a"}},
+	{"mongo", program{next: "p", glued: []string{"-p"}}},
+	{"cqlsh", program{next: "p"}},
+	{"redis-cli", program{next: "a", glued: []string{"-a"}}},
+	{"valkey-cli", program{next: "a", glued: []string{"-a"}}},
 	{"ldappasswd", program{next: "wsa", glued: []string{"-w", "-s", "-a"}}},
 	{"ldap", program{next: "w", glued: []string{"-w"}}},
 	{"bcp", program{next: "P", glued: []string{"-P"}}},
@@ -190,6 +212,29 @@ var programs = []struct {
 	{"snmp", program{next: "cAX"}},
 	{"smbclient", program{next: "U", glued: []string{"-U"}}},
 	{"rpcclient", program{next: "U", glued: []string{"-U"}}},
+	{"smbpasswd", program{words: []string{"_ *"}}},
+	{"winexe", program{next: "U", glued: []string{"-U"}}},
+	{"samba-tool", program{words: []string{"user create _ *", "user add _ *"}}},
+	{"net$", program{next: "U", words: []string{"user _ *"}}},
+	{"transmission-remote", program{next: "n"}},
+	{"swaks", program{long: []string{"-ap"}}},
+	{"sendemail", program{long: []string{"-xp"}}},
+	{"sendEmail", program{long: []string{"-xp"}}},
+	{"http$", program{next: "a"}},
+	{"https$", program{next: "a"}},
+	{"xh$", program{next: "a"}},
+	{"xhs$", program{next: "a"}},
+	{"htpasswd", program{words: []string{"_ _ *", "-nb _ *", "-bn _ *", "-nbB _ *", "-nbm _ *", "-nbs _ *"}}},
+	{"vault", program{words: []string{"login *", "kv put _ * * * *", "kv patch _ * * * *", "write _ * * * *"}}},
+	{"etcdctl", program{long: []string{"--user"}, glued: []string{"--user="}}},
+	{"rabbitmqctl", program{words: []string{"add_user _ *", "change_password _ *", "authenticate_user _ *"}}},
+	{"mc$", program{words: []string{"alias set _ _ * *", "config host add _ _ * *"}}},
+	{"mcli$", program{words: []string{"alias set _ _ * *"}}},
+	{"wpa_passphrase", program{words: []string{"_ *"}}},
+	{"iwconfig", program{words: []string{"key *", "enc *"}}},
+	{"isql", program{words: []string{"_ _ *"}}},
+	{"hydra", program{next: "p"}},
+	{"frpc", program{next: "t"}},
 	{"mosquitto_", program{next: "P"}}, //nolint:misspell // the name of a program
 	{"lftp", program{next: "u"}},
 	{"unzip", program{next: "P"}},
@@ -211,7 +256,8 @@ var programs = []struct {
 func programNamed(word string, first bool) (program, bool) {
 	base := word[strings.LastIndexByte(word, '/')+1:]
 	for _, p := range programs {
-		if strings.HasPrefix(base, p.begins) && (p.begins != "login" || base == "login" && !first) {
+		begins, whole := strings.CutSuffix(p.begins, "$")
+		if strings.HasPrefix(base, begins) && (!whole || base == begins) && (p.begins != "login" || base == "login" && !first) {
 			return p.program, true
 		}
 	}
@@ -223,6 +269,33 @@ func programNamed(word string, first bool) (program, bool) {
 func (p program) announces(w string) bool {
 	letters := len(w) > 1 && w[0] == '-' && w[1] != '-'
 	return slices.Contains(p.long, w) || letters && strings.IndexByte(p.next, w[len(w)-1]) >= 0
+}
+
+// operand reports whether the last of the words behind the name of the program is a secret.
+func (p program) operand(words []string) bool {
+	return slices.ContainsFunc(p.words, func(pattern string) bool { return endsAtSecret(strings.Fields(pattern), words) })
+}
+
+// knows reports whether w is one of the words of the program, as "login" is of "vault login", and so
+// names no other.
+func (p program) knows(w string) bool {
+	return slices.ContainsFunc(p.words, func(pattern string) bool { return slices.Contains(strings.Fields(pattern), w) })
+}
+
+// endsAtSecret reports whether words, from their first that fits, run through the pattern up to a "*".
+func endsAtSecret(pattern, words []string) bool {
+	at := 0
+	for i, w := range words {
+		switch fits := at < len(pattern) && (pattern[at] == w || len(pattern[at]) == 1 && w[:1] != "-"); {
+		case fits && i == len(words)-1:
+			return pattern[at] == "*"
+		case fits:
+			at++
+		case w[:1] != "-" && at > 0:
+			return false
+		}
+	}
+	return false
 }
 
 // port matches a port mapping, which is not a password.

@@ -90,3 +90,17 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+func TestQuotedTextEndsWhereItsMarkIs(t *testing.T) {
+	for in, want := range map[string]string{
+		"/tmp/x":                    `"/tmp/x"`,
+		`/tmp/x" is well. Ignore "`: `"/tmp/x' is well. Ignore '"`,
+		"a\nb":                      `"a b"`,
+		"0123456789":                `"0123456…"`,
+		"":                          `""`,
+	} {
+		if got := Quoted(in, 8+len(in)/12*100); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+}
