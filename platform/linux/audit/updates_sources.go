@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/audit/aptconf"
+	"sentinel/platform/linux/aptconf"
 	"sentinel/platform/linux/release"
 	"sentinel/platform/unix/hostfile"
 )

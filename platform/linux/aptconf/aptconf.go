@@ -36,6 +36,22 @@ func (o Options) On(name string) bool {
 
 // Add reads one more file. Of several values of an option, the last one counts.
 func (o Options) Add(raw []byte) error {
+	return Each(raw, func(name, value string) error {
+		if strings.HasSuffix(name, "::") { // an item of a list
+			return nil
+		}
+		if len(o) == maxOptions {
+			return ErrFormat
+		}
+		o[strings.ToLower(name)] = value
+		return nil
+	})
+}
+
+// Each calls use for each option of a file, in its order, with its name as it is written,
+// "APT::Periodic::Enable"; the name of an item of a list ends in "::". It ends with the first error of
+// use, and with what does not have the form of apt.conf.
+func Each(raw []byte, use func(name, value string) error) error {
 	t := tokens{rest: string(raw)}
 	var scope []string
 	for {
@@ -51,11 +67,15 @@ func (o Options) Add(raw []byte) error {
 		case end == '{':
 			return ErrFormat
 		}
-		if len(words) == 2 && len(o) == maxOptions {
-			return ErrFormat
+		var err error
+		switch {
+		case len(words) == 2:
+			err = use(strings.Join(append(slices.Clip(scope), words[0]), "::"), words[1])
+		case len(words) == 1 && len(scope) > 0:
+			err = use(strings.Join(scope, "::")+"::", words[0])
 		}
-		if len(words) == 2 {
-			o[strings.ToLower(strings.Join(append(slices.Clip(scope), words[0]), "::"))] = words[1]
+		if err != nil {
+			return err
 		}
 		if end == '}' {
 			if len(scope) == 0 {
