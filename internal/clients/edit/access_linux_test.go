@@ -11,8 +11,18 @@ import (
 	"syscall"
 	"testing"
 
+	"sentinel/internal/posixacl"
 	"sentinel/internal/testenv"
 )
+
+func accessList(t *testing.T, path string) []byte {
+	t.Helper()
+	list, err := posixacl.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
 
 // acl is a list as the kernel has it (linux/posix_acl_xattr.h): the owner reads
 // and writes, user 1001 reads, the group may do nothing.
@@ -36,7 +46,7 @@ func TestAccessListIsKept(t *testing.T) {
 	u, c := person(t, "linux", nil), client(t, "cursor")
 	path := c.File(u)
 	put(t, path, "{}")
-	err := syscall.Setxattr(path, aclName, acl(t), 0)
+	err := syscall.Setxattr(path, posixacl.Attribute, acl(t), 0)
 	testenv.Need(t, !errors.Is(err, syscall.ENOTSUP), "a file system with access control lists")
 	if err != nil {
 		t.Fatal(err)
@@ -45,10 +55,10 @@ func TestAccessListIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o640 || !bytes.Equal(accessList(path), acl(t)) {
-		t.Errorf("mode %v, list %x, %v: the group can read what it could not", info.Mode(), accessList(path), err)
+	if err != nil || info.Mode().Perm() != 0o640 || !bytes.Equal(accessList(t, path), acl(t)) {
+		t.Errorf("mode %v, list %x, %v: the group can read what it could not", info.Mode(), accessList(t, path), err)
 	}
-	if list := accessList(path + backupSuffix); list != nil {
+	if list := accessList(t, path+backupSuffix); list != nil {
 		t.Errorf("the backup has the list %x", list)
 	}
 }
@@ -66,8 +76,8 @@ func TestAccessListOfTheDirIsNotTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, made := range []string{path, path + backupSuffix} {
-		if info, err := os.Stat(made); err != nil || info.Mode().Perm() != 0o600 || accessList(made) != nil {
-			t.Errorf("%s: mode %v, list %x, %v", made, info.Mode(), accessList(made), err)
+		if info, err := os.Stat(made); err != nil || info.Mode().Perm() != 0o600 || accessList(t, made) != nil {
+			t.Errorf("%s: mode %v, list %x, %v", made, info.Mode(), accessList(t, made), err)
 		}
 	}
 }

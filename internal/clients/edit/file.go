@@ -16,6 +16,7 @@ import (
 	"sentinel/internal/atomicfile"
 	"sentinel/internal/clients"
 	"sentinel/internal/fault"
+	"sentinel/internal/posixacl"
 )
 
 // maxSize is the largest configuration that is edited, in bytes. Claude Code
@@ -168,14 +169,17 @@ func (f file) replace(raw []byte) error {
 		if stat, ok := f.info.Sys().(*syscall.Stat_t); ok {
 			group = int(stat.Gid)
 		}
-		list = accessList(f.real)
+		var err error
+		if list, err = posixacl.Read(f.real); err != nil {
+			mode &^= 0o070 // without the list, which cannot be kept, these bits would grant more
+		}
 	}
 	return write(f.real, raw, mode, group, list)
 }
 
 func write(path string, raw []byte, mode fs.FileMode, group int, list []byte) error {
 	err := atomicfile.WriteFunc(path, raw, func(f *os.File) error {
-		if err := errors.Join(f.Chown(-1, group), setAccessList(f.Name(), list)); err != nil {
+		if err := errors.Join(f.Chown(-1, group), posixacl.Write(f.Name(), list)); err != nil {
 			mode &^= 0o070 // for another group, or without the list, these bits would grant more
 		}
 		return f.Chmod(mode)
