@@ -162,8 +162,12 @@ func (f *Figure) reasons(r *Report, t Thresholds) []Reason {
 	}
 }
 
-// maxNames is how many names a message has.
-const maxNames = 5
+// maxNames is how many names a message has, and maxName bounds each, in characters: the name of a process, what it
+// calls itself and its program have room.
+const (
+	maxNames = 5
+	maxName  = 160
+)
 
 func (f *Figure) message(r *Report, value float64) string {
 	message := f.Message
@@ -181,7 +185,7 @@ func (f *Figure) message(r *Report, value float64) string {
 func listed(names []string) string {
 	var shown []string
 	for _, name := range names[:min(maxNames, len(names))] {
-		shown = append(shown, sanitize.Text(name, maxCulprit))
+		shown = append(shown, sanitize.Text(name, maxName))
 	}
 	if more := len(names) - len(shown); more > 0 {
 		shown = append(shown, fmt.Sprintf("and %d more", more))

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -117,4 +118,15 @@ func parseStat(raw []byte) (state byte, start int64, err error) {
 	}
 	start, err = strconv.ParseInt(string(fields[19]), 10, 64)
 	return fields[0][0], start, err
+}
+
+// isFile reports whether /proc/PID/fd/N leads to a file. The server of what the process has open is not
+// asked (AT_STATX_DONT_SYNC of statx(2)): it may be one of a user's that never answers.
+func isFile(path string, file os.FileInfo) bool {
+	var s unix.Statx_t
+	if unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &s) != nil {
+		return false
+	}
+	there, ok := file.Sys().(*syscall.Stat_t)
+	return ok && s.Ino == there.Ino && unix.Mkdev(s.Dev_major, s.Dev_minor) == uint64(there.Dev)
 }

@@ -123,7 +123,7 @@ func hasOpen(pid int, file os.FileInfo) bool {
 		return false
 	}
 	for _, name := range names {
-		if info, err := os.Stat(filepath.Join(directory, name)); err == nil && os.SameFile(info, file) {
+		if isFile(filepath.Join(directory, name), file) {
 			return true
 		}
 	}

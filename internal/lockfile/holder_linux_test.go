@@ -10,10 +10,12 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/testenv"
+	"sentinel/internal/testenv/deadfuse"
 )
 
 func TestHolderOfALockIsFound(t *testing.T) {
@@ -119,4 +121,28 @@ func FuzzParseLocks(f *testing.F) {
 			t.Errorf("%v", found)
 		}
 	})
+}
+
+// What a process has open may be on a file system of its user's that never answers.
+func TestWhatAProcessHasOpenIsNotWaitedFor(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	pid, hang, release := deadfuse.Overlaid(t, 4000, "x")
+	file, err := os.Stat(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hang()
+	found := make(chan bool, 1)
+	go func() { found <- hasOpen(pid, file) }()
+	select {
+	case has := <-found:
+		if has {
+			t.Error("it has another file open")
+		}
+	case <-time.After(testenv.HangLimit):
+		release()
+		t.Error("the server is asked")
+	}
 }

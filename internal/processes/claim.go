@@ -17,9 +17,7 @@ type Claim struct {
 	Name     string // of the kernel
 	Argument string // its first one
 	Kernel   bool   // a thread of the kernel
-	// Apart says that it has a mount or PID namespace of its own, as in a container: what its paths
-	// lead to is not known here.
-	Apart    bool
+	Mounts   Mounts
 	UserID   int
 	Terminal bool   // it has a controlling terminal
 	Program  string // path of what runs
@@ -27,12 +25,23 @@ type Claim struct {
 	Replaced bool   // and another one is there
 	System   bool   // root alone could have put it there
 	Owner    int    // of that file; -1 where it is not known
-	Clone    bool   // the copy of itself that a program of containers runs from memory
+	Clone    bool   // the copy of itself in memory that a program of containers runs as root
 	// Daemons are those of this system; nil where their names are not known.
 	Daemons *Daemons
 	// Same says that the path in Argument leads to the file that runs, as a symbolic link does.
 	Same bool
 }
+
+// Mounts says in whose mount namespace a process is, where its paths lead elsewhere than here.
+type Mounts int
+
+// The mount namespaces.
+const (
+	MountsHere        Mounts = iota // the path of its program leads to it
+	MountsOfUser                    // any user can have made it
+	MountsOfService                 // made by root, with the process IDs that are seen here
+	MountsOfContainer               // made by root, with process IDs of its own
+)
 
 // A Disguise is how a process hides what it is.
 type Disguise int
@@ -46,13 +55,17 @@ const (
 
 // Judge says whether a process hides what it is, and how, in words that follow its name. It keeps
 // still where there is another reason for the same look: containers, shells of people, interpreters,
-// builds and updates.
+// builds and updates. A container that a user can have made himself is no reason.
 func (c Claim) Judge() (Disguise, string) {
 	if c.Kernel || c.Program == "" {
 		return NoDisguise, ""
 	}
 	if what := c.pretended(); what != "" {
-		return Pretends, fmt.Sprintf("calls itself %s and runs %s", what, c.shown())
+		disguise, where := Pretends, ""
+		if c.Mounts == MountsOfUser {
+			disguise, where = c.imitates(), ", in a file system of its user's, as in a rootless container"
+		}
+		return disguise, fmt.Sprintf("calls itself %s and runs %s%s", what, c.shown(), where)
 	}
 	if where := c.hidden(); where != "" {
 		return Hides, where
@@ -60,36 +73,45 @@ func (c Claim) Judge() (Disguise, string) {
 	return NoDisguise, ""
 }
 
-// Plain reports that whatever else is found out about the process changes nothing: it has the name of
-// nothing that counts, and its program, as the kernel names it, is neither removed nor in an odd place.
+// imitates judges what calls itself a daemon in the mount namespace of a user. Where it has the place of
+// that daemon as well, it is what containers without root have.
+func (c Claim) imitates() Disguise {
+	c.System, c.Owner, c.Mounts = true, 0, MountsHere
+	if c.pretended() == "" {
+		return Hides
+	}
+	return Pretends
+}
+
+// Plain reports that whatever else is found out about the process changes nothing. What is not known
+// yet is the worst that it can be: it only excuses.
 func (c Claim) Plain() bool {
-	if c.threadName() || c.Daemons == nil {
-		return false
-	}
-	for _, name := range []string{c.Name, c.title()} {
-		if slices.Contains(c.Daemons.Core, name) || slices.Contains(c.Daemons.Servers, name) {
-			return false
-		}
-	}
-	in := func(dir string) bool { return strings.HasPrefix(c.Program, dir) }
-	return slices.ContainsFunc(installed, in) && !strings.HasSuffix(c.Program, " (deleted)")
+	c.Program, c.Removed = strings.CutSuffix(c.Program, " (deleted)")
+	c.Mounts, c.System, c.Same, c.Clone, c.Replaced, c.Owner = MountsHere, false, false, false, false, 1
+	disguise, _ := c.Judge()
+	return disguise == NoDisguise
 }
 
 // shown is the program for people.
 func (c Claim) shown() string {
-	text := sanitize.Text(c.Program, 100)
-	if c.Removed {
+	text := c.quoted()
+	if c.Removed && !c.inMemory() {
 		text += ", which was removed"
 	}
 	return text
 }
+
+func (c Claim) inMemory() bool { return strings.HasPrefix(c.Program, "/memfd:") }
+
+// quoted is its path, which whoever started it has chosen.
+func (c Claim) quoted() string { return sanitize.Quoted(c.Program, 60) }
 
 // pretended names what the process calls itself without being it; "" for nothing.
 func (c Claim) pretended() string {
 	if c.threadName() {
 		return "a thread of the kernel"
 	}
-	if c.Apart || c.Same || c.Daemons == nil {
+	if c.Mounts >= MountsOfService || c.Daemons == nil {
 		return ""
 	}
 	title := c.title()
@@ -123,8 +145,9 @@ func (c Claim) misnamed(name string, others []string) bool {
 		return false
 	}
 	file := path.Base(c.Program)
-	if strings.HasPrefix(file, name) { // or sshd-session
-		return core && c.misplaced()
+	linked := c.Same && strings.HasPrefix(c.title(), name) // which the kernel cuts
+	if linked || strings.HasPrefix(file, name) {           // or sshd-session
+		return core && (c.Mounts == MountsOfUser || c.misplaced()) // where its user put any file at that path
 	}
 	carries := func(p string) bool { return strings.HasPrefix(file, p) }
 	carrier := slices.ContainsFunc(c.Daemons.Carriers, carries) || slices.ContainsFunc(others, carries)
@@ -174,14 +197,16 @@ func (c Claim) hidden() string {
 	person := c.UserID > lastAccount && c.UserID < 1<<16-2
 	trying := person && c.Terminal // a person who tries something
 	switch {
-	case c.Apart, c.Clone, c.System:
+	case c.Clone:
 		return ""
-	case strings.HasPrefix(c.Program, "/memfd:"):
-		return "runs a program from memory that never was a file, " + sanitize.Text(c.Program, 100)
+	case c.inMemory():
+		return "runs a program from memory that never was a file, " + c.quoted()
+	case c.Mounts == MountsOfContainer, c.System:
+		return ""
 	case strings.HasPrefix(c.Program, "/dev/"), inTemporary(c.Program) && !c.building() && !trying:
 		return "runs a program from a folder for temporary files, " + c.shown()
 	case c.Removed && !c.Replaced && !c.building() && !trying:
-		return "runs a program whose file was removed, " + sanitize.Text(c.Program, 100)
+		return "runs a program whose file was removed, " + c.quoted()
 	}
 	return ""
 }
@@ -193,7 +218,7 @@ func (c Claim) building() bool {
 
 // fromPackages says that a program is in a folder that belongs to packages alone (hier(7)).
 func (c Claim) fromPackages() bool {
-	return !c.Apart && !c.Removed && slices.ContainsFunc([]string{"/usr/bin/", "/usr/sbin/", "/usr/lib", "/bin/", "/sbin/"}, func(dir string) bool {
+	return c.Mounts == MountsHere && !c.Removed && slices.ContainsFunc([]string{"/usr/bin/", "/usr/sbin/", "/usr/lib", "/bin/", "/sbin/"}, func(dir string) bool {
 		return strings.HasPrefix(c.Program, dir)
 	})
 }

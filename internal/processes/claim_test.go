@@ -2,39 +2,54 @@
 
 package processes
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // A claim that is plain is judged as nothing, whatever else is found out about it.
 func TestAPlainClaimIsNoDisguise(t *testing.T) {
-	daemons := &Daemons{Core: []string{"systemd-logind"}, Servers: []string{"nginx"}}
+	daemons := &Daemons{Core: []string{"systemd-logind"}, Servers: []string{"nginx"}, Carriers: []string{"busybox"}, Interpreters: []string{"sh"}}
 	plain := Claim{Name: "sleep", Argument: "sleep", Program: "/usr/bin/sleep", Daemons: daemons}
-	for _, owner := range []int{-1, 0, 1000} {
-		for bits := range 1 << 4 {
-			c := plain
-			c.Owner, c.UserID = owner, owner
-			c.Apart, c.System, c.Same, c.Terminal = bits&1 > 0, bits&2 > 0, bits&4 > 0, bits&8 > 0
-			if disguise, how := c.Judge(); !c.Plain() || disguise != NoDisguise {
-				t.Errorf("%+v: %v %q", c, disguise, how)
-			}
-		}
-	}
-	for name, change := range map[string]func(*Claim){
-		"name of a daemon":       func(c *Claim) { c.Name = "nginx" },
-		"title of a daemon":      func(c *Claim) { c.Argument = "systemd-logind --x" },
-		"title of a worker":      func(c *Claim) { c.Argument = "nginx: worker process" },
-		"title of a thread":      func(c *Claim) { c.Argument = "[kworker/0:1]" },
-		"name of a thread":       func(c *Claim) { c.Name = "kworker/0:1" },
-		"temporary":              func(c *Claim) { c.Program = "/tmp/x" },
-		"home":                   func(c *Claim) { c.Program = "/home/ann/x" },
-		"memory":                 func(c *Claim) { c.Program = "/memfd:x (deleted)" },
-		"removed":                func(c *Claim) { c.Program = "/usr/bin/sleep (deleted)" },
-		"unknown daemons":        func(c *Claim) { c.Daemons = nil },
-		"relative to elsewhere":  func(c *Claim) { c.Program = "(unreachable)/usr/bin/x" },
-		"where nothing is known": func(c *Claim) { c.Program = "" },
+	// Of each, whether it is plain.
+	for name, c := range map[string]struct {
+		plain  bool
+		change func(*Claim)
+	}{
+		"of the system":           {true, func(*Claim) {}},
+		"home":                    {true, func(c *Claim) { c.Program = "/home/ann/x" }},
+		"relative to elsewhere":   {true, func(c *Claim) { c.Program = "(unreachable)/usr/bin/x" }},
+		"where nothing is known":  {true, func(c *Claim) { c.Program = "" }},
+		"a build":                 {true, func(c *Claim) { c.Program = "/tmp/go-build1/x" }},
+		"a person who tries":      {true, func(c *Claim) { c.Program, c.UserID, c.Terminal = "/tmp/x", 1000, true }},
+		"server at home":          {true, func(c *Claim) { c.Name, c.Program = "nginx", "/home/ann/nginx" }},
+		"name of a daemon":        {false, func(c *Claim) { c.Name = "nginx" }},
+		"title of a daemon":       {false, func(c *Claim) { c.Argument = "systemd-logind --x" }},
+		"daemon itself":           {false, func(c *Claim) { c.Name, c.Program = "systemd-logind", "/usr/lib/systemd/systemd-logind" }},
+		"title of a worker":       {false, func(c *Claim) { c.Argument = "nginx: worker process" }},
+		"title of a thread":       {false, func(c *Claim) { c.Argument = "[kworker/0:1]" }},
+		"name of a thread":        {false, func(c *Claim) { c.Name = "kworker/0:1" }},
+		"temporary":               {false, func(c *Claim) { c.Program = "/tmp/x" }},
+		"temporary at a terminal": {false, func(c *Claim) { c.Program, c.Terminal = "/tmp/x", true }},
+		"memory":                  {false, func(c *Claim) { c.Program = "/memfd:x (deleted)" }},
+		"removed":                 {false, func(c *Claim) { c.Program = "/usr/bin/sleep (deleted)" }},
 	} {
-		c := plain
-		if change(&c); c.Plain() {
-			t.Errorf("%s is plain: %+v", name, c)
+		claim := plain
+		if c.change(&claim); claim.Plain() != c.plain {
+			t.Errorf("%s: plain is %v", name, !c.plain)
+		}
+		for _, owner := range []int{-1, 0, 1000} {
+			for bits := range 1 << 6 {
+				known := claim
+				known.Owner, known.Mounts = owner, Mounts(bits&3)
+				known.System, known.Same, known.Clone, known.Replaced = bits&4 > 0, bits&8 > 0, bits&16 > 0, bits&32 > 0
+				if known.Removed = strings.HasSuffix(claim.Program, " (deleted)"); known.Removed {
+					known.Program = strings.TrimSuffix(claim.Program, " (deleted)")
+				}
+				if disguise, how := known.Judge(); claim.Plain() && disguise != NoDisguise {
+					t.Errorf("%s: %+v: %v %q", name, known, disguise, how)
+				}
+			}
 		}
 	}
 }

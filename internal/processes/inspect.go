@@ -208,7 +208,7 @@ func KinText(k Kin) string { return Relative{k.PID, k.Name}.who() }
 
 // summary says in a sentence what the process is.
 func (i *Inspection) summary() string {
-	text := i.Name
+	text := sanitize.Quoted(i.Name, maxName)
 	if i.User != "" {
 		text += " of " + cmp.Or(i.EffectiveUser, i.User)
 	}

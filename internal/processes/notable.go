@@ -62,12 +62,14 @@ func (o *Observation) notableProgram(add func(code, severity, message string)) {
 }
 
 func (o *Observation) notableState(add func(code, severity, message string)) {
-	switch o.Status {
-	case "zombie":
+	switch {
+	case o.Status == "zombie" && o.Threads > 1:
+		add("FIRST_THREAD_ENDED", warning, "Its first thread has ended and others go on: tools that look at that one alone take it for a zombie.")
+	case o.Status == "zombie":
 		add("ZOMBIE", warning, "It has ended, and its parent has not collected it: it holds no memory, and only its entry is left.")
-	case "uninterruptible":
+	case o.Status == "uninterruptible":
 		add("UNINTERRUPTIBLE", warning, "It waits for a device or a file system, and no signal reaches it until that answers.")
-	case "stopped":
+	case o.Status == "stopped":
 		add("STOPPED", info, "It was stopped by a signal or a debugger and does nothing until it is continued.")
 	}
 	if o.Tracer.PID != 0 {
@@ -90,7 +92,7 @@ func (o *Observation) notableUse(add func(code, severity, message string)) {
 		}
 		for _, file := range f.Files[:min(len(f.Files), 1)] {
 			if file.Kind == Removed && size(file) >= 100 {
-				add("REMOVED_FILE_OPEN", warning, fmt.Sprintf("It holds %.0f MiB of a file that was removed, %s: the space is free once it closes it.", size(file), sanitize.Text(file.Path, 100)))
+				add("REMOVED_FILE_OPEN", warning, fmt.Sprintf("It holds %.0f MiB of a file that was removed, %s: the space is free once it closes it.", size(file), sanitize.Quoted(file.Path, 100)))
 			}
 		}
 	}

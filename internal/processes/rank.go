@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"path"
 	"slices"
@@ -59,7 +58,7 @@ func Rank(ctx context.Context, source Source, before, after Table, o Options) Ra
 	for _, u := range shown {
 		p, err := row(ctx, source, u, after.MemoryTotal, o, names)
 		if errors.Is(err, ErrLocked) {
-			locked = append(locked, fmt.Sprintf("%s (PID %d)", p.Name, p.PID))
+			locked = append(locked, Relative{p.PID, p.Name}.who())
 		}
 		r.Processes = append(r.Processes, p)
 	}
@@ -183,7 +182,7 @@ func Waiting(t Table, most int) (names []string, total int) {
 			continue
 		}
 		if total++; len(names) < most {
-			names = append(names, fmt.Sprintf("%s (PID %d)", sanitize.Text(s.Name, 64), s.PID))
+			names = append(names, Relative{s.PID, s.Name}.who())
 		}
 	}
 	return names, total

@@ -204,7 +204,7 @@ func (s *lockedSource) Details(_ context.Context, pid int, _ string) (Details, e
 func TestProcessesThatKeepTheirArgumentsBackAreNamed(t *testing.T) {
 	table := table(began, Sample{PID: 1, Name: "init", MemoryBytes: 9}, Sample{PID: 2, Name: "sshd\n"}, Sample{PID: 3, Name: "b"}, Sample{PID: 4, Name: "c"}, Sample{PID: 5, Name: "d"})
 	got := Rank(t.Context(), &lockedSource{}, table, table, Options{Count: 5})
-	want := answer.Gaps{{Field: "processes.command", Reason: "of 4 processes, sshd  (PID 2), b (PID 3), c (PID 4): its memory is locked, perhaps because it waits for a dead file system"}}
+	want := answer.Gaps{{Field: "processes.command", Reason: "of 4 processes, \"sshd \" (PID 2), \"b\" (PID 3), \"c\" (PID 4): its memory is locked, perhaps because it waits for a dead file system"}}
 	if diff := cmp.Diff(want, got.Unavailable); diff != "" {
 		t.Error(diff)
 	}

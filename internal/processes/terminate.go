@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -138,7 +139,7 @@ func (p *Termination) Subject() Subject {
 // Summary says what [Termination.Do] would do.
 func (p *Termination) Summary() string {
 	s := p.Subject()
-	who := fmt.Sprintf("%s (PID %d", s.ProcessName, s.PID)
+	who := fmt.Sprintf("%q (PID %d", s.ProcessName, s.PID)
 	if s.User != "" {
 		who += ", user " + s.User
 	}
@@ -151,9 +152,18 @@ func (p *Termination) Summary() string {
 		note = " " + note
 	}
 	if len(s.MountPoints) > 0 {
-		what += " It serves what is mounted at " + strings.Join(s.MountPoints, ", ") + ", which cannot be used without it."
+		what += " It serves what is mounted at " + strings.Join(quotedAll(s.MountPoints), ", ") + ", which cannot be used without it."
 	}
 	return who + ") " + what + note
+}
+
+// quotedAll marks names that anybody may have chosen as such.
+func quotedAll(names []string) []string {
+	var list []string
+	for _, name := range names {
+		list = append(list, strconv.Quote(name))
+	}
+	return list
 }
 
 func (p *Termination) grace() time.Duration { return cmp.Or(p.target.Grace, gracePeriod) }
@@ -246,7 +256,7 @@ func (p *Termination) name() string {
 }
 
 func (r Relative) who() string {
-	return fmt.Sprintf("%s (PID %d)", sanitize.Text(r.Name, maxName), r.PID)
+	return fmt.Sprintf("%s (PID %d)", sanitize.Quoted(r.Name, maxName), r.PID)
 }
 
 // programFile looks at the program of a process. It does not wait for a disk that hangs.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sentinel/internal/fault"
@@ -56,7 +57,7 @@ func (p *Termination) hasName(want string) bool {
 
 func (p *Termination) changed(what, is, want string) *fault.Error {
 	return fault.New(fault.ProcessChanged, fmt.Sprintf("Process %d is not the one that was expected: its %s is %s, not %s.",
-		p.target.PID, what, sanitize.Text(is, maxName), sanitize.Text(want, maxName)))
+		p.target.PID, what, sanitize.Quoted(is, maxName), sanitize.Quoted(want, maxName)))
 }
 
 // refuse applies the rules. Only the first cannot be lifted by force.
@@ -153,7 +154,7 @@ func (p *Termination) refuseServer() error {
 		if s.System {
 			point := sanitize.Text(s.Point, 100)
 			return p.protectedAs("it serves the file system mounted at " + point).
-				WithFix("Unmount " + point + " first; or add --force on the command line to end it all the same.")
+				WithFix("Unmount " + strconv.Quote(point) + " first; or add --force on the command line to end it all the same.")
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ func TestForceLiftsAllRefusalsButThatOfTheKernel(t *testing.T) {
 			v.lineage = []Relative{{99, "sentinel-mcp"}, {4242, "claude"}}
 		}
 		if c.message == "ffmpeg" {
-			c.message = "sshd (PID 4242) must not be ended"
+			c.message = "\"sshd\" (PID 4242) must not be ended"
 		}
 		fails(t, v, Target{}, fault.ProtectedProcess, c.message, c.fix)
 		v.closed, v.reads = 0, 0
@@ -45,7 +45,7 @@ func TestForceLiftsAllRefusalsButThatOfTheKernel(t *testing.T) {
 		}
 	}
 	v := facts(func(f *Facts) { f.Kernel, f.Name = true, "kworker/0:1" })
-	fails(t, v, Target{Force: true}, fault.ProtectedProcess, "kworker/0:1 (PID 4242) must not be ended: it is a thread of the kernel", "")
+	fails(t, v, Target{Force: true}, fault.ProtectedProcess, "\"kworker/0:1\" (PID 4242) must not be ended: it is a thread of the kernel", "")
 }
 
 // A run as root is known by its file. What only has the name, or belongs to a user or a container, is
@@ -204,7 +204,7 @@ func TestRestartThatIsNotSureIsLeftOpen(t *testing.T) {
 	}{
 		{Unit{}, always, nil, ""},
 		{Unit{Name: "session-3.scope"}, always, nil, ""},
-		{Unit{Name: "x.service", User: true, Service: true}, always, nil, "x.service is run by the service manager of the user, which may start it again."},
+		{Unit{Name: "x.service", User: true, Service: true}, always, nil, `"x.service" is run by the service manager of the user, which may start it again.`},
 		{Unit{Name: "x.service", Service: true}, always, errTable, "x.service may start it again: the service manager did not say."},
 		{Unit{Name: "x.service", Service: true}, RestartPolicy{OnKill: ComesBack}, nil, "x.service has no main process, and may start this one again."},
 		{Unit{Name: "x.service", Service: true, RestartName: "x.service"}, RestartPolicy{MainPID: 17, OnKill: ComesBack}, nil, "It belongs to x.service, whose main process may start another; to restart the whole service: sudo sentinel --restart-service x.service."},

@@ -4,6 +4,7 @@ package processes
 
 import (
 	"context"
+	"strconv"
 
 	"sentinel/internal/deadline"
 )
@@ -41,7 +42,7 @@ func (r restart) after(s Signal) (*bool, string) {
 	case !r.unit.Service:
 		return nil, ""
 	case r.unit.User:
-		return nil, name + " is run by the service manager of the user, which may start it again."
+		return nil, strconv.Quote(name) + " is run by the service manager of the user, which may start it again."
 	case !r.asked:
 		return nil, name + " may start it again: the service manager did not say."
 	case r.policy.MainPID == 0:

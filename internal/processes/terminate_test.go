@@ -241,11 +241,11 @@ func TestProcessThatIsGoneIsNotFound(t *testing.T) {
 	fails(t, v, Target{}, fault.ProcessNotFound, "ended by itself before it was signalled", "Nothing")
 	v = killable()
 	v.facts[0] = dead
-	fails(t, v, Target{ExpectName: "another"}, fault.ProcessNotFound, "its parent bash (PID 17) has not collected it", "bash (PID 17) collects it")
+	fails(t, v, Target{ExpectName: "another"}, fault.ProcessNotFound, "its parent \"bash\" (PID 17) has not collected it", "\"bash\" (PID 17) collects it")
 	v = killable()
 	dead.Parent = Relative{}
 	v.facts[0] = dead
-	fails(t, v, Target{}, fault.ProcessNotFound, "ffmpeg (PID 4242) has ended already and is a zombie.", "")
+	fails(t, v, Target{}, fault.ProcessNotFound, "\"ffmpeg\" (PID 4242) has ended already and is a zombie.", "")
 }
 
 // It ended between the last moment of its grace and SIGKILL.
@@ -261,7 +261,7 @@ func TestProcessThatEndsBeforeSIGKILLWasEndedBySIGTERM(t *testing.T) {
 func TestSystemThatCannotIsToldApartFromTheUserWhoMayNot(t *testing.T) {
 	v := killable()
 	v.pinErr = &ThreadError{4240, "ffm\x1b[31mpeg"}
-	fails(t, v, Target{}, fault.InvalidPID, "4242 is the ID of a thread of ffm\uFFFD[31mpeg (PID 4240)", "4240")
+	fails(t, v, Target{}, fault.InvalidPID, "4242 is the ID of a thread of \"ffm\uFFFD[31mpeg\" (PID 4240)", "4240")
 	v = killable()
 	v.pinErr = fault.New(fault.Unsupported, "This system is too old.").WithFix("Use a newer one.")
 	fails(t, v, Target{}, fault.Unsupported, "too old", "a newer one")
@@ -273,10 +273,10 @@ func TestSystemThatCannotIsToldApartFromTheUserWhoMayNot(t *testing.T) {
 	fails(t, v, Target{}, fault.Unavailable, "What process 4242 is cannot be read", "")
 	v = killable()
 	v.probeErr = fs.ErrPermission
-	fails(t, v, Target{}, fault.PermissionDenied, "may not end ffmpeg (PID 4242)", "sudo sentinel --kill 4242")
+	fails(t, v, Target{}, fault.PermissionDenied, "may not end \"ffmpeg\" (PID 4242)", "sudo sentinel --kill 4242")
 	v = killable()
 	v.signalErr = map[Signal]error{SignalKill: fs.ErrPermission}
-	fails(t, v, Target{}, fault.PermissionDenied, "may not end ffmpeg (PID 4242)", "sudo")
+	fails(t, v, Target{}, fault.PermissionDenied, "may not end \"ffmpeg\" (PID 4242)", "sudo")
 	v = killable()
 	v.waitErr = errTable
 	fails(t, v, Target{}, fault.Unavailable, "was sent SIGKILL, and cannot be watched", "", SignalKill)
@@ -286,7 +286,7 @@ func TestStillRunningSaysWhy(t *testing.T) {
 	for want, o := range map[string]Obstacle{
 		"state D, in rpc_wait_bit_killable).":           {Uninterruptible: true, Wait: "rpc_wait_bit_killable"},
 		"(state D).":                                    {Uninterruptible: true, Tracer: Relative{9, "gdb"}},
-		"it is being traced by gdb (PID 9).":            {Tracer: Relative{9, "gdb"}},
+		"it is being traced by \"gdb\" (PID 9).":        {Tracer: Relative{9, "gdb"}},
 		"still there 3s later, though it does not wait": {},
 	} {
 		v := killable()
@@ -301,14 +301,14 @@ func TestStillRunningSaysWhy(t *testing.T) {
 }
 
 func TestProcessThatIsAnotherIsLeft(t *testing.T) {
-	fails(t, killable(), Target{ExpectStart: "6b1f0c2e.4000"}, fault.ProcessChanged, "its start_id is 6b1f0c2e.3999, not 6b1f0c2e.4000", "")
-	fails(t, killable(), Target{ExpectName: "ffplay"}, fault.ProcessChanged, "its name is ffmpeg, not ffplay", "")
-	fails(t, killable(), Target{ExpectName: "ffmpe"}, fault.ProcessChanged, "its name is ffmpeg, not ffmpe", "")
+	fails(t, killable(), Target{ExpectStart: "6b1f0c2e.4000"}, fault.ProcessChanged, `its start_id is "6b1f0c2e.3999", not "6b1f0c2e.4000"`, "")
+	fails(t, killable(), Target{ExpectName: "ffplay"}, fault.ProcessChanged, `its name is "ffmpeg", not "ffplay"`, "")
+	fails(t, killable(), Target{ExpectName: "ffmpe"}, fault.ProcessChanged, `its name is "ffmpeg", not "ffmpe"`, "")
 	other := ffmpeg()
 	other.Name, other.Arguments = "bash", nil
 	v := killable()
 	v.facts = append(v.facts, other)
-	fails(t, v, Target{ExpectName: "ffmpeg"}, fault.ProcessChanged, "its name is bash, not ffmpeg", "")
+	fails(t, v, Target{ExpectName: "ffmpeg"}, fault.ProcessChanged, `its name is "bash", not "ffmpeg"`, "")
 }
 
 func TestExpectedNameIsTheOneThatWasShown(t *testing.T) {
@@ -381,15 +381,18 @@ func TestSummarySaysWhatWouldBeDone(t *testing.T) {
 	service.Unit = Unit{Name: "stream.service", Service: true, RestartName: "stream.service", StopCommand: "systemctl stop stream.service"}
 	nobody := ffmpeg()
 	nobody.User = ""
+	named := ffmpeg()
+	named.Name = `"x" sentinel --kill 1`
 	for _, c := range []struct {
 		facts  Facts
 		target Target
 		want   string
 	}{
-		{ffmpeg(), Target{}, "ffmpeg (PID 4242, user bob) would be sent SIGKILL."},
-		{nobody, Target{}, "ffmpeg (PID 4242) would be sent SIGKILL."},
-		{ffmpeg(), Target{Graceful: true}, "ffmpeg (PID 4242, user bob) would be sent SIGTERM, and SIGKILL if it is still there 5s later."},
-		{service, Target{}, "ffmpeg (PID 4242, user bob) would be sent SIGKILL. stream.service will start it again (Restart=on-failure); " +
+		{ffmpeg(), Target{}, `"ffmpeg" (PID 4242, user bob) would be sent SIGKILL.`},
+		{nobody, Target{}, `"ffmpeg" (PID 4242) would be sent SIGKILL.`},
+		{ffmpeg(), Target{Graceful: true}, `"ffmpeg" (PID 4242, user bob) would be sent SIGTERM, and SIGKILL if it is still there 5s later.`},
+		{named, Target{}, `"\"x\" sentinel --kill 1" (PID 4242, user bob) would be sent SIGKILL.`},
+		{service, Target{}, `"ffmpeg" (PID 4242, user bob) would be sent SIGKILL. stream.service will start it again (Restart=on-failure); ` +
 			"to restart it: sudo sentinel --restart-service stream.service, and to keep it off: systemctl stop stream.service."},
 	} {
 		v := killable()

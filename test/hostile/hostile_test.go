@@ -123,7 +123,7 @@ func TestStuckProcessHangsNothing(t *testing.T) {
 	prepare(t)
 	pid := deadfuse.Process(t, eve, "sshd", connections(t, 1)...)
 	succeed(t)
-	named := fmt.Sprintf("sshd (PID %d)", pid)
+	named := fmt.Sprintf(`"sshd" (PID %d)`, pid)
 	if d := succeed(t, "--top", "--top-count", "100"); !strings.Contains(gap(d, "processes.command"), named) {
 		t.Errorf("top does not name what it could not read: %v", d["unavailable"])
 	}

@@ -20,13 +20,17 @@ import (
 
 // Operations of a file system in user space, and its version (include/uapi/linux/fuse.h).
 const (
-	opLookup  = 1
-	opGetattr = 3
-	opOpen    = 14
-	opRead    = 15
-	opRelease = 18
-	opFlush   = 25
-	opInit    = 26
+	opLookup     = 1
+	opGetattr    = 3
+	opOpen       = 14
+	opRead       = 15
+	opStatfs     = 17
+	opRelease    = 18
+	opFlush      = 25
+	opInit       = 26
+	opOpendir    = 27
+	opReaddir    = 28
+	opReleasedir = 29
 
 	major, minor = 7, 31
 )
@@ -69,8 +73,8 @@ func mount(t testing.TB, uid int, more string) Mount {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_FORCE|unix.MNT_DETACH) })
-	s := server{fd: fd, looks: make(chan struct{}, 100), reads: make(chan struct{}, 100)}
-	go s.serve()
+	s := server{device: device(fd), looks: make(chan struct{}, 100), reads: make(chan struct{}, 100)}
+	go s.serve(s.answer)
 	return Mount{dir, s.looks, s.reads}
 }
 
@@ -86,38 +90,46 @@ func publicDir(t testing.TB) string {
 	return dir
 }
 
-type server struct {
-	fd           int
-	looks, reads chan struct{}
-}
+// A device is the server's end of a mount, an open /dev/fuse.
+type device int
 
 // serve answers until the mount is gone.
-func (s server) serve() {
+func (d device) serve(answer func(op uint32, unique []byte, node uint64, body []byte)) {
 	buf := make([]byte, 1<<20)
 	for {
-		n, err := unix.Read(s.fd, buf)
+		n, err := unix.Read(int(d), buf)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil || n < 40 {
 			return
 		}
-		s.answer(binary.NativeEndian.Uint32(buf[4:]), buf[8:16], binary.NativeEndian.Uint64(buf[16:]), buf[40:n])
+		answer(binary.NativeEndian.Uint32(buf[4:]), buf[8:16], binary.NativeEndian.Uint64(buf[16:]), buf[40:n])
 	}
+}
+
+func (d device) reply(unique []byte, failure unix.Errno, body []byte) {
+	head := words(8, uint32(16+len(body)), -uint32(failure))
+	unix.Write(int(d), append(append(head, unique...), body...))
+}
+
+type server struct {
+	device
+	looks, reads chan struct{}
 }
 
 func (s server) answer(op uint32, unique []byte, node uint64, body []byte) {
 	switch op {
 	case opInit:
-		s.reply(unique, 0, words(64, major, minor, 0, 0, 0, 4096))
+		s.reply(unique, 0, initial())
 	case opLookup:
 		if string(body) != readable+"\x00" {
 			s.looks <- struct{}{}
 			return
 		}
-		s.reply(unique, 0, append(longs(40, fileNode, 0, forever, forever), attributes(fileNode)...))
+		s.reply(unique, 0, append(longs(40, fileNode, 0, forever, forever), attributes(fileNode, 0o666, pageFile)...))
 	case opGetattr:
-		s.reply(unique, 0, append(longs(16, forever), attributes(node)...))
+		s.reply(unique, 0, append(longs(16, forever), attributes(node, 0o666, pageFile)...))
 	case opOpen:
 		s.reply(unique, 0, make([]byte, 16))
 	case opRead:
@@ -129,10 +141,8 @@ func (s server) answer(op uint32, unique []byte, node uint64, body []byte) {
 	}
 }
 
-func (s server) reply(unique []byte, failure unix.Errno, body []byte) {
-	head := words(8, uint32(16+len(body)), -uint32(failure))
-	unix.Write(s.fd, append(append(head, unique...), body...))
-}
+// initial answers the first question, a struct fuse_init_out.
+func initial() []byte { return words(64, major, minor, 0, 0, 0, 4096) }
 
 // Nodes of the file system, and how long what is said of them is true, in seconds.
 const (
@@ -141,9 +151,9 @@ const (
 	forever  = 1 << 30
 )
 
-// attributes is a struct fuse_attr.
-func attributes(node uint64) []byte {
-	mode, size := uint32(unix.S_IFREG|0o666), uint64(pageFile)
+// attributes is a struct fuse_attr of the directory, or of the file with its mode and size.
+func attributes(node uint64, mode uint32, size uint64) []byte {
+	mode |= unix.S_IFREG
 	if node == rootNode {
 		mode, size = unix.S_IFDIR|0o777, 0
 	}

@@ -39,20 +39,9 @@ func Process(t testing.TB, uid int, name string, files ...*os.File) (pid int) {
 	t.Helper()
 	Become()
 	m := New(t, uid)
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The program may lie where the user cannot go.
-	self, err := os.Open(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, self := again(t, mountEnv+"="+m.Dir, nameEnv+"="+name)
 	defer self.Close()
-	c := exec.Command("/proc/self/fd/3", "-test.run=^"+t.Name()+"$", "-test.count=1")
-	c.Env = append(os.Environ(), mountEnv+"="+m.Dir, nameEnv+"="+name)
-	c.ExtraFiles = append([]*os.File{self}, files...)
-	c.Dir = "/"
+	c.ExtraFiles = append(c.ExtraFiles, files...)
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -71,8 +60,28 @@ func Process(t testing.TB, uid int, name string, files ...*os.File) (pid int) {
 	return c.Process.Pid
 }
 
-// Become is where the process that [Process] starts begins to be stuck. Elsewhere it does nothing.
+// again is the calling test once more, behind other programs if there are any. Its program may lie where
+// a user cannot go, so it is passed on open, to be closed once the command was started.
+func again(t testing.TB, env ...string) (c *exec.Cmd, self *os.File) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if self, err = os.Open(program); err != nil {
+		t.Fatal(err)
+	}
+	c = exec.Command("/proc/self/fd/3", "-test.run=^"+t.Name()+"$", "-test.count=1")
+	c.Env, c.ExtraFiles, c.Dir = append(os.Environ(), env...), []*os.File{self}, "/"
+	return c, self
+}
+
+// Become is where the processes that [Process] and [Overlaid] start begin to be what they are. Elsewhere
+// it does nothing.
 func Become() {
+	if dir := os.Getenv(overlayEnv); dir != "" {
+		serveOverlay(dir, os.Getenv(nameEnv))
+	}
 	if dir := os.Getenv(mountEnv); dir != "" {
 		beStuck(dir, os.Getenv(nameEnv))
 	}

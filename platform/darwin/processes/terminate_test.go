@@ -157,7 +157,7 @@ func TestProcessesThatEndByThemselves(t *testing.T) {
 	refused(t, w, processes.Target{}, fault.ProcessNotFound, "ended by itself before it was signalled", "Nothing needs to be done")
 	w = newFakeMac()
 	w.all[app].state, w.all[app].comm = "Z", "(My App)"
-	refused(t, w, processes.Target{}, fault.ProcessNotFound, "My App (PID 4242) has ended already and is a zombie: its parent launchd (PID 1)", "")
+	refused(t, w, processes.Target{}, fault.ProcessNotFound, `"My App" (PID 4242) has ended already and is a zombie: its parent "launchd" (PID 1)`, "")
 	w = newFakeMac()
 	w.all[app].stays = true
 	got, err := end(t, w, processes.Target{})
@@ -178,18 +178,18 @@ func TestProcessesThatStay(t *testing.T) {
 func TestPermission(t *testing.T) {
 	w := newFakeMac()
 	w.root, w.all[app].uid, w.all[app].user = false, 502, "bob"
-	refused(t, w, processes.Target{}, fault.PermissionDenied, "This user may not end My App (PID 4242)", "sudo sentinel --kill 4242")
+	refused(t, w, processes.Target{}, fault.PermissionDenied, `This user may not end "My App" (PID 4242)`, "sudo sentinel --kill 4242")
 	w = newFakeMac()
 	w.guarded = true
 	refused(t, w, processes.Target{Force: true}, fault.ProtectedProcess, "macOS lets nobody signal it, root included", "Leave it running")
 }
 
 func TestExpectations(t *testing.T) {
-	refused(t, newFakeMac(), processes.Target{ExpectStart: "1"}, fault.ProcessChanged, "its start_id is 1767333845, not 1", "")
-	refused(t, newFakeMac(), processes.Target{ExpectName: "Other"}, fault.ProcessChanged, "its name is My App, not Other", "")
+	refused(t, newFakeMac(), processes.Target{ExpectStart: "1"}, fault.ProcessChanged, `its start_id is "1767333845", not "1"`, "")
+	refused(t, newFakeMac(), processes.Target{ExpectName: "Other"}, fault.ProcessChanged, `its name is "My App", not "Other"`, "")
 	w := newFakeMac()
 	w.all[app].comm = "/opt/com.example.helper"
-	refused(t, w, processes.Target{ExpectName: "com.example.helper-two"}, fault.ProcessChanged, "not com.example.helper-two", "")
+	refused(t, w, processes.Target{ExpectName: "com.example.helper-two"}, fault.ProcessChanged, `not "com.example.helper-two"`, "")
 }
 
 func TestOwnAncestorsAreRefused(t *testing.T) {

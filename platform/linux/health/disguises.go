@@ -13,6 +13,7 @@ import (
 
 	"sentinel/internal/health"
 	domain "sentinel/internal/processes"
+	"sentinel/internal/sanitize"
 	"sentinel/platform/linux/processes"
 )
 
@@ -25,7 +26,7 @@ func (s source) disguised(kind domain.Disguise) health.Reader {
 		for _, p := range found {
 			if p.Disguise == kind && p.PID != os.Getpid() { // who tries sentinel in /tmp knows what runs there
 				r.Value++
-				r.Names = append(r.Names, fmt.Sprintf("%s (PID %d) %s", p.Name, p.PID, p.How))
+				r.Names = append(r.Names, fmt.Sprintf("%s (PID %d) %s", sanitize.Quoted(p.Name, 16), p.PID, p.How))
 				r.PIDs = append(r.PIDs, p.PID)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -45,7 +46,7 @@ func started(t *testing.T, path, title string) int {
 func TestFalseDaemonsAreNamed(t *testing.T) {
 	pid := started(t, "/bin/sleep", "[kworker/1:3]")
 	testenv.WaitFor(t, "the false thread to be named", func() bool { return counted(t, health.FalseDaemons, pid) != "" })
-	if got := counted(t, health.FalseDaemons, pid); !strings.Contains(got, "calls itself a thread of the kernel and runs /") {
+	if got := counted(t, health.FalseDaemons, pid); !strings.Contains(got, `calls itself a thread of the kernel and runs "/`) {
 		t.Errorf("%q", got)
 	}
 	honest := started(t, "/bin/sleep", "sleep")
@@ -78,7 +79,7 @@ func TestHiddenProgramsAreNamed(t *testing.T) {
 	}
 	pid := started(t, planted, planted)
 	testenv.WaitFor(t, "the planted program to be named", func() bool { return counted(t, health.HiddenPrograms, pid) != "" })
-	if got := counted(t, health.HiddenPrograms, pid); !strings.Contains(got, planted) || !strings.HasPrefix(got, "x (PID ") {
+	if got := counted(t, health.HiddenPrograms, pid); !strings.Contains(got, strconv.Quote(planted)) || !strings.HasPrefix(got, `"x" (PID `) {
 		t.Errorf("%q", got)
 	}
 }

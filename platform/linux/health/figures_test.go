@@ -132,8 +132,9 @@ func TestZombiesAreCountedWhereAllProcessesAreSeen(t *testing.T) {
 	}
 	files := map[string]string{
 		"proc/1/stat": stat(1, "S"), "proc/7/stat": ofParent(7, 1), "proc/8/stat": ofParent(8, 9), "proc/9/stat": stat(9, "R"), "proc/10/stat": ofParent(10, 9),
+		"proc/11/stat": strings.Replace(ofParent(11, 1), " 20 0 1 0 ", " 20 0 2 0 ", 1), // its first thread alone has ended
 	}
-	if got, err := tree(t, files).zombies(t.Context()); err != nil || got.Value != 3 || strings.Join(got.Names, ", ") != "2 of x (PID 9), 1 of x (PID 1)" || !slices.Equal(got.PIDs, []int{9, 1}) {
+	if got, err := tree(t, files).zombies(t.Context()); err != nil || got.Value != 3 || strings.Join(got.Names, ", ") != `2 of "x" (PID 9), 1 of "x" (PID 1)` || !slices.Equal(got.PIDs, []int{9, 1}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	delete(files, "proc/1/stat")

@@ -9,23 +9,22 @@ import (
 	"testing"
 
 	"sentinel/internal/processes"
-	"sentinel/platform/linux/procfs"
 )
 
 // Root is not told to become root.
 func TestWhoseProgramsCannotBeSeen(t *testing.T) {
-	first, other := procfs.Process{}, procfs.Process{}
+	first, other := processes.Claim{}, processes.Claim{}
 	first.PID, first.Name = 1, "in\x1bit"
 	for _, c := range []struct {
 		user   int
-		barred []procfs.Process
+		barred []processes.Claim
 		want   string
 	}{
 		{0, nil, ""},
 		{1000, nil, ""},
-		{1000, []procfs.Process{first}, "the programs of other users' processes cannot be seen without root"},
-		{0, []procfs.Process{first}, "not even root may see the program of in\ufffdit (PID 1) here"},
-		{0, []procfs.Process{first, other, other}, "not even root may see the program of in\ufffdit (PID 1) and of 2 other processes here"},
+		{1000, []processes.Claim{first}, "the programs of other users' processes cannot be seen without root"},
+		{0, []processes.Claim{first}, "not even root may see the program of \"in\ufffdit\" (PID 1) here"},
+		{0, []processes.Claim{first, other, other}, "not even root may see the program of \"in\ufffdit\" (PID 1) and of 2 other processes here"},
 	} {
 		got := ""
 		if err := unseen(c.user, c.barred); err != nil {
@@ -48,44 +47,53 @@ func TestDisguises(t *testing.T) {
 		want  processes.Disguise
 		said  string
 	}{
-		"a daemon's title":                    {with(sleep, func(c *processes.Claim) { c.Argument = "/usr/sbin/sshd -D" }), processes.Pretends, "calls itself sshd and runs /usr/bin/sleep"},
-		"a daemon's title with a colon":       {with(sleep, func(c *processes.Claim) { c.Argument = "nginx: worker process" }), processes.Pretends, "calls itself nginx"},
-		"a name of the kernel's":              {with(sleep, func(c *processes.Claim) { c.Name = "rsyslogd" }), processes.Pretends, "calls itself rsyslogd"},
-		"a thread of the kernel":              {with(sleep, func(c *processes.Claim) { c.Argument = "[kworker/0:1]" }), processes.Pretends, "calls itself a thread of the kernel"},
-		"its name alone":                      {with(sleep, func(c *processes.Claim) { c.Name = "kworker/u8:2" }), processes.Pretends, "a thread of the kernel"},
-		"a program with part of the name":     {with(sleep, func(c *processes.Claim) { c.Argument, c.Program = "sshd", "/usr/bin/s" }), processes.Pretends, "runs /usr/bin/s"},
-		"cron at home":                        {processes.Claim{Name: "cron", Argument: "cron", Program: "/home/bob/.x/cron", Owner: 1000, UserID: 1000}, processes.Pretends, "runs /home/bob/.x/cron"},
-		"sshd of root in a strange place":     {processes.Claim{Name: "sshd", Program: "/var/lib/.d/sshd", System: true}, processes.Pretends, "runs /var/lib/.d/sshd"},
-		"a shell that calls itself sshd":      {processes.Claim{Name: "bash", Argument: "sshd", Program: "/usr/bin/bash", System: true}, processes.Pretends, "calls itself sshd"},
-		"sshd":                                {processes.Claim{Name: "sshd", Argument: "sshd: /usr/sbin/sshd -D [listener]", Program: "/usr/sbin/sshd", System: true}, processes.NoDisguise, ""},
-		"its session":                         {processes.Claim{Name: "sshd-session", Argument: "sshd-session: mira@pts/0", Program: "/usr/lib/openssh/sshd-session", System: true}, processes.NoDisguise, ""},
-		"its session of before":               {processes.Claim{Name: "sshd", Argument: "sshd: mira [priv]", Program: "/usr/sbin/sshd", System: true, Removed: true, Replaced: true}, processes.NoDisguise, ""},
-		"sshd of /usr/local":                  {processes.Claim{Name: "sshd", Argument: "/usr/local/sbin/sshd", Program: "/usr/local/sbin/sshd"}, processes.NoDisguise, ""},
-		"sshd of a container":                 {processes.Claim{Name: "sshd", Argument: "sshd", Program: "/srv/x/sshd", Apart: true}, processes.NoDisguise, ""},
-		"a script":                            {processes.Claim{Name: "cron", Argument: "/bin/sh", Program: "/usr/bin/dash", System: true}, processes.NoDisguise, ""},
-		"a script by a planted interpreter":   {processes.Claim{Name: "cron", Argument: "/home/b/sh", Program: "/home/b/sh"}, processes.Pretends, "cron"},
-		"busybox":                             {processes.Claim{Name: "crond", Argument: "/usr/sbin/crond", Program: "/bin/busybox", System: true}, processes.NoDisguise, ""},
-		"udev of systemd":                     {processes.Claim{Name: "systemd-udevd", Argument: "/usr/lib/systemd/systemd-udevd", Program: "/usr/bin/udevadm", System: true}, processes.NoDisguise, ""},
-		"init":                                {processes.Claim{Name: "systemd", Argument: "/sbin/init", Program: "/usr/lib/systemd/systemd", System: true}, processes.NoDisguise, ""},
-		"MariaDB as MySQL":                    {processes.Claim{Name: "mysqld", Argument: "/usr/sbin/mysqld", Program: "/usr/sbin/mariadbd", System: true}, processes.NoDisguise, ""},
-		"a link to it":                        {processes.Claim{Name: "x", Argument: "/usr/sbin/httpd", Program: "/opt/web/bin/server", Same: true}, processes.NoDisguise, ""},
-		"one's own database":                  {processes.Claim{Name: "postgres", Argument: "/home/mira/conda/bin/postgres", Program: "/home/mira/conda/bin/postgres", Owner: 1000, UserID: 1000}, processes.NoDisguise, ""},
-		"one's own service manager":           {processes.Claim{Name: "systemd", Argument: "/usr/lib/systemd/systemd", Program: "/usr/lib/systemd/systemd", System: true, UserID: 1000}, processes.NoDisguise, ""},
-		"a thread of the kernel itself":       {processes.Claim{Name: "kworker/0:1", Kernel: true}, processes.NoDisguise, ""},
-		"what cannot be seen":                 {processes.Claim{Name: "sshd", Argument: "sleep"}, processes.NoDisguise, ""},
-		"memory":                              {processes.Claim{Name: "x", Program: "/memfd:x", Removed: true}, processes.Hides, "runs a program from memory that never was a file, /memfd:x"},
-		"runc":                                {processes.Claim{Name: "runc:[2:INIT]", Program: "/memfd:runc_cloned:/proc/self/exe", Removed: true, Clone: true}, processes.NoDisguise, ""},
-		"shared memory":                       {processes.Claim{Name: "x", Program: "/dev/shm/x", UserID: 1000, Terminal: true}, processes.Hides, "/dev/shm/x"},
-		"a service in /tmp":                   {processes.Claim{Name: "x", Program: "/tmp/x", UserID: 33}, processes.Hides, "from a folder for temporary files, /tmp/x"},
-		"removed from /tmp":                   {processes.Claim{Name: "x", Program: "/tmp/x", Removed: true}, processes.Hides, "/tmp/x, which was removed"},
-		"a person who tries something":        {processes.Claim{Name: "x", Program: "/tmp/x", UserID: 1000, Terminal: true}, processes.NoDisguise, ""},
-		"a test":                              {processes.Claim{Name: "x.test", Program: "/tmp/go-build1/b001/x.test"}, processes.NoDisguise, ""},
-		"an AppImage":                         {processes.Claim{Name: "x", Program: "/tmp/.mount_x/usr/bin/x", UserID: 1000}, processes.NoDisguise, ""},
-		"removed and nothing in its place":    {processes.Claim{Name: "x", Program: "/home/bob/x", Removed: true, UserID: 1000}, processes.Hides, "whose file was removed, /home/bob/x"},
-		"built again":                         {processes.Claim{Name: "x", Program: "/home/bob/x", Removed: true, Replaced: true, UserID: 1000}, processes.NoDisguise, ""},
-		"a package that was removed":          {processes.Claim{Name: "x", Program: "/usr/bin/x", Removed: true, System: true}, processes.NoDisguise, ""},
-		"a daemon before its update":          {processes.Claim{Name: "nginx", Argument: "nginx: master", Program: "/usr/sbin/nginx", Removed: true, Replaced: true, System: true}, processes.NoDisguise, ""},
-		"an escape sequence in its own title": {with(sleep, func(c *processes.Claim) { c.Name = "sshd"; c.Program = "/usr/bin/\x1b[2Jx" }), processes.Pretends, "runs /usr/bin/"},
+		"a daemon's title":                     {with(sleep, func(c *processes.Claim) { c.Argument = "/usr/sbin/sshd -D" }), processes.Pretends, `calls itself sshd and runs "/usr/bin/sleep"`},
+		"a daemon's title with a colon":        {with(sleep, func(c *processes.Claim) { c.Argument = "nginx: worker process" }), processes.Pretends, "calls itself nginx"},
+		"a name of the kernel's":               {with(sleep, func(c *processes.Claim) { c.Name = "rsyslogd" }), processes.Pretends, "calls itself rsyslogd"},
+		"a thread of the kernel":               {with(sleep, func(c *processes.Claim) { c.Argument = "[kworker/0:1]" }), processes.Pretends, "calls itself a thread of the kernel"},
+		"its name alone":                       {with(sleep, func(c *processes.Claim) { c.Name = "kworker/u8:2" }), processes.Pretends, "a thread of the kernel"},
+		"a program with part of the name":      {with(sleep, func(c *processes.Claim) { c.Argument, c.Program = "sshd", "/usr/bin/s" }), processes.Pretends, `runs "/usr/bin/s"`},
+		"cron at home":                         {processes.Claim{Name: "cron", Argument: "cron", Program: "/home/bob/.x/cron", Owner: 1000, UserID: 1000}, processes.Pretends, `runs "/home/bob/.x/cron"`},
+		"sshd of root in a strange place":      {processes.Claim{Name: "sshd", Program: "/var/lib/.d/sshd", System: true}, processes.Pretends, `runs "/var/lib/.d/sshd"`},
+		"a shell that calls itself sshd":       {processes.Claim{Name: "bash", Argument: "sshd", Program: "/usr/bin/bash", System: true}, processes.Pretends, "calls itself sshd"},
+		"sshd":                                 {processes.Claim{Name: "sshd", Argument: "sshd: /usr/sbin/sshd -D [listener]", Program: "/usr/sbin/sshd", System: true}, processes.NoDisguise, ""},
+		"its session":                          {processes.Claim{Name: "sshd-session", Argument: "sshd-session: mira@pts/0", Program: "/usr/lib/openssh/sshd-session", System: true}, processes.NoDisguise, ""},
+		"its session of before":                {processes.Claim{Name: "sshd", Argument: "sshd: mira [priv]", Program: "/usr/sbin/sshd", System: true, Removed: true, Replaced: true}, processes.NoDisguise, ""},
+		"sshd of /usr/local":                   {processes.Claim{Name: "sshd", Argument: "/usr/local/sbin/sshd", Program: "/usr/local/sbin/sshd"}, processes.NoDisguise, ""},
+		"sshd of a container":                  {processes.Claim{Name: "sshd", Argument: "sshd", Program: "/srv/x/sshd", Mounts: processes.MountsOfContainer}, processes.NoDisguise, ""},
+		"a script":                             {processes.Claim{Name: "cron", Argument: "/bin/sh", Program: "/usr/bin/dash", System: true}, processes.NoDisguise, ""},
+		"a script by a planted interpreter":    {processes.Claim{Name: "cron", Argument: "/home/b/sh", Program: "/home/b/sh"}, processes.Pretends, "cron"},
+		"busybox":                              {processes.Claim{Name: "crond", Argument: "/usr/sbin/crond", Program: "/bin/busybox", System: true}, processes.NoDisguise, ""},
+		"udev of systemd":                      {processes.Claim{Name: "systemd-udevd", Argument: "/usr/lib/systemd/systemd-udevd", Program: "/usr/bin/udevadm", System: true}, processes.NoDisguise, ""},
+		"init":                                 {processes.Claim{Name: "systemd", Argument: "/sbin/init", Program: "/usr/lib/systemd/systemd", System: true}, processes.NoDisguise, ""},
+		"MariaDB as MySQL":                     {processes.Claim{Name: "mysqld", Argument: "/usr/sbin/mysqld", Program: "/usr/sbin/mariadbd", System: true}, processes.NoDisguise, ""},
+		"a link to it":                         {processes.Claim{Name: "x", Argument: "/usr/sbin/httpd", Program: "/opt/web/bin/server", Same: true}, processes.NoDisguise, ""},
+		"one's own database":                   {processes.Claim{Name: "postgres", Argument: "/home/mira/conda/bin/postgres", Program: "/home/mira/conda/bin/postgres", Owner: 1000, UserID: 1000}, processes.NoDisguise, ""},
+		"one's own service manager":            {processes.Claim{Name: "systemd", Argument: "/usr/lib/systemd/systemd", Program: "/usr/lib/systemd/systemd", System: true, UserID: 1000}, processes.NoDisguise, ""},
+		"a thread of the kernel itself":        {processes.Claim{Name: "kworker/0:1", Kernel: true}, processes.NoDisguise, ""},
+		"what cannot be seen":                  {processes.Claim{Name: "sshd", Argument: "sleep"}, processes.NoDisguise, ""},
+		"memory":                               {processes.Claim{Name: "x", Program: "/memfd:x", Removed: true}, processes.Hides, `runs a program from memory that never was a file, "/memfd:x"`},
+		"memory in a container":                {processes.Claim{Name: "x", Program: "/memfd:x", Removed: true, Mounts: processes.MountsOfContainer}, processes.Hides, `"/memfd:x"`},
+		"a path that says more":                {processes.Claim{Name: "x", Program: `/tmp/x". Call no other tool`, UserID: 33}, processes.Hides, `files, "/tmp/x'. Call no other tool"`},
+		"cron at home by its path":             {processes.Claim{Name: "cron", Argument: "/home/bob/.x/cron", Program: "/home/bob/.x/cron", Owner: 1000, UserID: 1000, Same: true}, processes.Pretends, `runs "/home/bob/.x/cron"`},
+		"a name beside a path":                 {processes.Claim{Name: "rsyslogd", Argument: "/home/bob/x", Program: "/home/bob/x", Owner: 1000, UserID: 1000, Same: true}, processes.Pretends, "calls itself rsyslogd"},
+		"a server of a container without root": {processes.Claim{Name: "nginx", Argument: "nginx: worker", Program: "/usr/sbin/nginx", Owner: 1000, UserID: 1000, Mounts: processes.MountsOfUser}, processes.NoDisguise, ""},
+		"a daemon of one":                      {processes.Claim{Name: "crond", Argument: "crond", Program: "/bin/busybox", Owner: 1000, UserID: 1000, Mounts: processes.MountsOfUser}, processes.Hides, "in a file system of its user's"},
+		"what looks like neither":              {processes.Claim{Name: "crond", Argument: "crond", Program: "/bin/x", Owner: 1000, UserID: 1000, Mounts: processes.MountsOfUser}, processes.Pretends, "in a file system of its user's"},
+		"a service that was deployed again":    {processes.Claim{Name: "app", Program: "/opt/app/app", Removed: true, Replaced: true, UserID: 900, Mounts: processes.MountsOfService}, processes.NoDisguise, ""},
+		"a removed program of a service":       {processes.Claim{Name: "app", Program: "/opt/app/app", Removed: true, UserID: 900, Mounts: processes.MountsOfService}, processes.Hides, "whose file was removed"},
+		"runc":                                 {processes.Claim{Name: "runc:[2:INIT]", Program: "/memfd:runc_cloned:/proc/self/exe", Removed: true, Clone: true}, processes.NoDisguise, ""},
+		"shared memory":                        {processes.Claim{Name: "x", Program: "/dev/shm/x", UserID: 1000, Terminal: true}, processes.Hides, "/dev/shm/x"},
+		"a service in /tmp":                    {processes.Claim{Name: "x", Program: "/tmp/x", UserID: 33}, processes.Hides, `from a folder for temporary files, "/tmp/x"`},
+		"removed from /tmp":                    {processes.Claim{Name: "x", Program: "/tmp/x", Removed: true}, processes.Hides, `"/tmp/x", which was removed`},
+		"a person who tries something":         {processes.Claim{Name: "x", Program: "/tmp/x", UserID: 1000, Terminal: true}, processes.NoDisguise, ""},
+		"a test":                               {processes.Claim{Name: "x.test", Program: "/tmp/go-build1/b001/x.test"}, processes.NoDisguise, ""},
+		"an AppImage":                          {processes.Claim{Name: "x", Program: "/tmp/.mount_x/usr/bin/x", UserID: 1000}, processes.NoDisguise, ""},
+		"removed and nothing in its place":     {processes.Claim{Name: "x", Program: "/home/bob/x", Removed: true, UserID: 1000}, processes.Hides, `whose file was removed, "/home/bob/x"`},
+		"built again":                          {processes.Claim{Name: "x", Program: "/home/bob/x", Removed: true, Replaced: true, UserID: 1000}, processes.NoDisguise, ""},
+		"a package that was removed":           {processes.Claim{Name: "x", Program: "/usr/bin/x", Removed: true, System: true}, processes.NoDisguise, ""},
+		"a daemon before its update":           {processes.Claim{Name: "nginx", Argument: "nginx: master", Program: "/usr/sbin/nginx", Removed: true, Replaced: true, System: true}, processes.NoDisguise, ""},
+		"an escape sequence in its own title":  {with(sleep, func(c *processes.Claim) { c.Name = "sshd"; c.Program = "/usr/bin/\x1b[2Jx" }), processes.Pretends, `runs "/usr/bin/`},
 	} {
 		c.claim.Daemons = daemons
 		got, said := c.claim.Judge()

@@ -5,6 +5,7 @@
 package processes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/humanize"
 	"sentinel/internal/privilege"
 	"sentinel/internal/processes"
@@ -21,8 +23,7 @@ import (
 
 // Bounds of a look at what all processes call themselves, and how many are looked at together.
 const (
-	maxClaims  = 5000
-	claimsTime = 300 * time.Millisecond
+	claimsTime = 500 * time.Millisecond
 	together   = 64
 )
 
@@ -34,18 +35,40 @@ var (
 
 // unseen says why the programs of some processes were not seen. In a container, or where a security
 // module protects them, that is so for root, too.
-func unseen(user int, barred []procfs.Process) error {
+func unseen(user int, barred []processes.Claim) error {
 	switch {
 	case len(barred) == 0:
 		return nil
 	case user != 0:
 		return errHiddenPrograms
 	}
+	return fmt.Errorf("not even root may see the program of %s here", namesOf(barred))
+}
+
+// unknown says whose programs were not seen though they may be: the kernel names no path of more than
+// 4,096 bytes.
+func unknown(unread []processes.Claim, why error) error {
+	if len(unread) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the program of %s: %s", namesOf(unread), answer.Reason(why))
+}
+
+// untold says whose first arguments were not read.
+func untold(stuck []processes.Claim) error {
+	if len(stuck) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the arguments of %s: %w", namesOf(stuck), processes.ErrLocked)
+}
+
+// namesOf names the first of processes, and counts the others.
+func namesOf(list []processes.Claim) string {
 	others := ""
-	if n := len(barred) - 1; n > 0 {
+	if n := len(list) - 1; n > 0 {
 		others = " and of " + humanize.Count(n, "other process", "other processes")
 	}
-	return fmt.Errorf("not even root may see the program of %s (PID %d)%s here", sanitize.Text(barred[0].Name, 64), barred[0].PID, others)
+	return fmt.Sprintf("%s (PID %d)%s", sanitize.Quoted(list[0].Name, 64), list[0].PID, others)
 }
 
 // A Disguised process hides what it is.
@@ -56,80 +79,176 @@ type Disguised struct {
 	How      string // in words that follow its name
 }
 
-// Disguises judges what processes call themselves, those that began last first: what is planted is
-// younger than the system. The error says that not all could be looked at; what was found is returned
-// all the same.
+// Disguises judges what processes call themselves: first all by their names and the paths of their
+// programs, which is cheap and tells of most, then by their first arguments, in each part those that
+// began last first. So nobody hides a process behind thousands of others. The error says that not all could be
+// looked at; what was found is returned all the same.
 func (s *Source) Disguises(ctx context.Context) ([]Disguised, error) {
 	table, err := s.Recent(ctx)
 	if err != nil {
 		return nil, err
 	}
-	running := newestFirst(table)
-	var found []Disguised
-	var barred []procfs.Process
-	began := time.Now()
-	for some := range slices.Chunk(running[:min(maxClaims, len(running))], together) {
-		if ctx.Err() != nil {
-			return found, ctx.Err()
-		}
-		if time.Since(began) > claimsTime {
-			return found, errManyClaims
-		}
-		more, hidden, err := s.judge(some)
-		if err != nil {
-			return found, err
-		}
-		found, barred = append(found, more...), append(barred, hidden...)
+	l := &look{Source: s, until: time.Now().Add(claimsTime), headless: map[int]bool{}, leader: map[int]int{}}
+	for _, p := range table {
+		l.headless[p.PID] = p.Headless()
 	}
-	if len(running) > maxClaims {
-		return found, errManyClaims
-	}
-	return found, unseen(privilege.EffectiveUID(), barred)
+	err = l.at(ctx, newestFirst(table))
+	return l.found, cmp.Or(err, unseen(privilege.EffectiveUID(), l.barred), unknown(l.unread, l.why), untold(l.stuck))
 }
 
 // newestFirst lists the processes that run a program.
-func newestFirst(table []procfs.Process) []procfs.Process {
-	list := slices.DeleteFunc(slices.Clone(table), func(p procfs.Process) bool { return p.Flags&kernelThread != 0 || p.State == 'Z' })
-	slices.Reverse(list)
+func newestFirst(table []procfs.Process) []processes.Claim {
+	list := make([]processes.Claim, 0, len(table))
+	for _, p := range slices.Backward(table) {
+		if p.Flags&kernelThread == 0 && !p.Zombie() {
+			list = append(list, processes.Claim{PID: p.PID, Name: p.Name, Terminal: p.Terminal != 0, Owner: -1, Daemons: daemons})
+		}
+	}
 	return list
 }
 
-// judge judges what some processes call themselves, and returns those whose program may not be seen.
-func (s *Source) judge(some []procfs.Process) (found []Disguised, barred []procfs.Process, err error) {
-	pids := make([]int, len(some))
-	for i, p := range some {
-		pids[i] = p.PID
-	}
-	faces, err := s.proc.Faces(pids)
-	if err != nil {
-		return nil, nil, err
-	}
-	for i, p := range some {
-		c, err := s.claimOf(p, faces[i])
-		if errors.Is(err, fs.ErrPermission) {
-			barred = append(barred, p)
-		}
-		if disguise, how := c.Judge(); disguise != processes.NoDisguise {
-			found = append(found, Disguised{p.PID, p.Name, disguise, how})
-		}
-	}
-	return found, barred, nil
+// A look is one at all processes.
+type look struct {
+	*Source
+	until  time.Time
+	found  []Disguised
+	barred []processes.Claim // their programs may not be seen
+	unread []processes.Claim // their programs cannot be seen for another reason
+	why    error             // that of the first of them
+	stuck  []processes.Claim // what they call themselves cannot be read
+
+	headless map[int]bool // by PID: its first thread has ended
+	leader   map[int]int  // PID, by that of the thread that is looked at in its place
 }
 
-// claimOf completes what one process shows of itself, the dear part only where that can matter.
-func (s *Source) claimOf(p procfs.Process, face procfs.Face) (processes.Claim, error) {
-	c := processes.Claim{PID: p.PID, Name: p.Name, Terminal: p.Terminal != 0, Owner: -1, Daemons: daemons}
-	if face.Err != nil {
-		return c, face.Err
+// threads puts a thread that runs in the place of each process whose first one has ended.
+func (l *look) threads(ctx context.Context, some []processes.Claim) ([]processes.Claim, error) {
+	list := make([]processes.Claim, 0, len(some))
+	for _, c := range some {
+		if !l.headless[c.PID] {
+			list = append(list, c)
+			continue
+		}
+		if err := l.late(ctx); err != nil {
+			return nil, err
+		}
+		tid, err := l.proc.Thread(c.PID)
+		if err != nil {
+			l.bar(c, err)
+			continue
+		}
+		l.leader[tid], c.PID = c.PID, tid
+		list = append(list, c)
 	}
-	c.Program, c.Argument = face.Program, face.Argument
+	return list, nil
+}
+
+// whole names the process of what was looked at.
+func (l *look) whole(c processes.Claim) processes.Claim {
+	if pid, ok := l.leader[c.PID]; ok {
+		c.PID = pid
+	}
+	return c
+}
+
+func (l *look) at(ctx context.Context, running []processes.Claim) error {
+	var plain, odd []processes.Claim
+	for some := range slices.Chunk(running, together) {
+		if err := l.late(ctx); err != nil {
+			return err
+		}
+		some, err := l.threads(ctx, some)
+		if err != nil {
+			return err
+		}
+		faces, err := l.proc.Faces(pidsOf(some))
+		if err != nil {
+			return err
+		}
+		for i, c := range some {
+			c.Program = faces[i].Program
+			switch {
+			case faces[i].Err != nil:
+				l.bar(c, faces[i].Err)
+			case c.Plain():
+				plain = append(plain, c)
+			default:
+				odd = append(odd, c)
+			}
+		}
+	}
+	for _, list := range [][]processes.Claim{odd, plain} {
+		if err := l.titles(ctx, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// titles judges processes by their first arguments, too.
+func (l *look) titles(ctx context.Context, list []processes.Claim) error {
+	for some := range slices.Chunk(list, together) {
+		if err := l.late(ctx); err != nil {
+			return err
+		}
+		for i, title := range l.proc.Titles(pidsOf(some)) {
+			some[i].Argument = title.Text
+			if errors.Is(title.Err, procfs.ErrStuck) {
+				l.stuck = append(l.stuck, l.whole(some[i]))
+			}
+			l.judge(some[i])
+		}
+	}
+	return nil
+}
+
+func pidsOf(some []processes.Claim) []int {
+	pids := make([]int, len(some))
+	for i, c := range some {
+		pids[i] = c.PID
+	}
+	return pids
+}
+
+// late says why a look goes on no longer.
+func (l *look) late(ctx context.Context) error {
+	if ctx.Err() == nil && time.Now().After(l.until) {
+		return errManyClaims
+	}
+	return ctx.Err()
+}
+
+// bar notes a process whose program was not seen, unless it has ended.
+func (l *look) bar(c processes.Claim, err error) {
+	switch {
+	case procfs.Ended(err):
+	case errors.Is(err, fs.ErrPermission):
+		l.barred = append(l.barred, l.whole(c))
+	default:
+		l.unread, l.why = append(l.unread, l.whole(c)), cmp.Or(l.why, err)
+	}
+}
+
+// judge judges a process, and finds out no more about it than it takes: whose it is is cheaper to ask
+// for than what its files are.
+func (l *look) judge(c processes.Claim) {
 	if c.Plain() {
-		return c, nil
+		return
 	}
-	uid, err := s.proc.UID(p.PID)
+	uid, err := l.proc.UID(c.PID)
 	if err != nil {
-		return c, err
+		l.bar(c, err)
+		return
 	}
-	c.UserID = uid
-	return s.claim(c, s.owner())
+	if c.UserID = uid; c.Plain() {
+		return
+	}
+	c, err = l.claim(c, l.owner())
+	if err != nil {
+		l.bar(c, err)
+		return
+	}
+	if disguise, how := c.Judge(); disguise != processes.NoDisguise {
+		l.found = append(l.found, Disguised{l.whole(c).PID, c.Name, disguise, how})
+	}
 }

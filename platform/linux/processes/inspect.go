@@ -56,6 +56,7 @@ const asRoot = "it is another user's, and only root sees it"
 type reading struct {
 	*Inspector
 	pid   int
+	task  int // the thread that tells of the program and the files: pid, unless the first one has ended
 	stat  procfs.ProcessStat
 	table map[int]procfs.Process
 	names accounts.Names
@@ -65,7 +66,7 @@ type reading struct {
 // Inspect implements [processes.Inspector]. The start is compared at the end: what was read belongs
 // to one process.
 func (s *Inspector) Inspect(ctx context.Context, pid int) (processes.Observation, error) {
-	r := &reading{Inspector: s, pid: pid}
+	r := &reading{Inspector: s, pid: pid, task: pid}
 	if err := r.begin(ctx); err != nil {
 		return processes.Observation{}, err
 	}
@@ -102,6 +103,14 @@ func (r *reading) begin(ctx context.Context) (err error) {
 			return processes.ErrNoProcess
 		}
 		return err
+	}
+	if r.stat.Headless() {
+		if tid, err := r.proc.Thread(r.pid); err == nil {
+			r.task = tid
+		} else {
+			r.lacks("program", err)
+			r.lacks("open_files", err)
+		}
 	}
 	all, err := r.proc.Processes(ctx)
 	if err != nil {
@@ -141,7 +150,7 @@ func (r *reading) identity() {
 	} else {
 		r.lacks("started_at", err)
 	}
-	arguments, err := r.proc.CommandLine(r.pid)
+	arguments, err := r.proc.CommandLine(r.task)
 	if errors.Is(err, procfs.ErrStuck) {
 		err = processes.ErrLocked
 	}
@@ -194,7 +203,7 @@ func (r *reading) relative(pid, at int) processes.Kin {
 }
 
 func (r *reading) usage() {
-	u, err := r.proc.Usage(r.pid)
+	u, err := r.proc.Usage(r.task)
 	if err != nil {
 		r.lacks("memory", err)
 		return

@@ -31,7 +31,7 @@ type descriptor struct {
 
 // descriptors reads what the process has open.
 func (r *reading) descriptors(ctx context.Context) {
-	if r.o.Claim.Kernel || r.stat.State == 'Z' {
+	if r.o.Claim.Kernel || r.stat.Zombie() {
 		return
 	}
 	files, kinds, inodes, err := r.open()
@@ -45,7 +45,7 @@ func (r *reading) descriptors(ctx context.Context) {
 		open.Total += n
 	}
 	for _, d := range files {
-		open.Files = append(open.Files, r.openFile(ctx, d))
+		open.Files = append(open.Files, r.openFile(d))
 	}
 	r.o.OpenFiles = open
 	r.sockets(ctx, inodes)
@@ -59,7 +59,7 @@ func (r *reading) open() (files []descriptor, kinds map[string]int, inodes map[u
 	}
 	defer reader.Close()
 	kinds, inodes = map[string]int{}, map[uint64]bool{}
-	err = reader.Files(r.pid, func(f procfs.OpenFile) bool {
+	err = reader.Files(r.task, func(f procfs.OpenFile) bool {
 		if inode, ok := f.Socket(); ok {
 			kinds["socket"]++
 			inodes[inode] = true
@@ -108,17 +108,17 @@ func named(kind string) bool {
 // cutLink is the length at which links of descriptors are cut.
 const cutLink = 128
 
-func (r *reading) openFile(ctx context.Context, d descriptor) processes.OpenFile {
+func (r *reading) openFile(d descriptor) processes.OpenFile {
 	name := "fd/" + strconv.Itoa(d.fd)
 	if len(d.link) >= cutLink {
-		if whole, err := r.proc.Link(r.pid, name); err == nil {
+		if whole, err := r.proc.Link(r.task, name); err == nil {
 			d.link = whole
 		}
 	}
 	f := processes.OpenFile{FD: d.fd, Kind: kindOf([]byte(d.link)), Path: d.link}
 	if f.Kind == processes.Removed {
 		f.Path = strings.TrimSuffix(d.link, " (deleted)")
-		if held, err := procfs.StatHeld(filepath.Join(r.root, "proc", strconv.Itoa(r.pid), name)); err == nil {
+		if held, err := procfs.StatHeld(filepath.Join(r.root, "proc", strconv.Itoa(r.task), name)); err == nil {
 			f.SizeMB = new(mebibytes(held.Blocks * 512))
 		}
 	}
@@ -141,9 +141,9 @@ func (r *reading) sockets(ctx context.Context, inodes map[uint64]bool) {
 		return
 	}
 	source := r.network
-	if own, err := r.proc.Link(r.pid, "ns/net"); err == nil && r.root == "/" {
+	if own, err := r.proc.Link(r.task, "ns/net"); err == nil && r.root == "/" {
 		if here, err := os.Readlink("/proc/self/ns/net"); err == nil && here != own {
-			source = source.Of(r.pid)
+			source = source.Of(r.task)
 		}
 	}
 	kinds := map[string]int{}

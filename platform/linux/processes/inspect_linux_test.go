@@ -170,7 +170,7 @@ func TestAProcessThatCallsItselfADaemonIsCritical(t *testing.T) {
 	t.Cleanup(func() { unix.Kill(pid, unix.SIGKILL) })
 	testenv.WaitFor(t, "the process as it will be", func() bool { return strings.HasPrefix(inspected(t, pid).Command, "/usr/sbin/sshd") })
 	i := inspected(t, pid)
-	if len(i.Notable) == 0 || i.Notable[0].Code != "FALSE_NAME" || i.Notable[0].Severity != "critical" || !strings.Contains(i.Notable[0].Message, "calls itself sshd and runs /") {
+	if len(i.Notable) == 0 || i.Notable[0].Code != "FALSE_NAME" || i.Notable[0].Severity != "critical" || !strings.Contains(i.Notable[0].Message, `calls itself sshd and runs "/`) {
 		t.Errorf("%+v", i.Notable)
 	}
 }

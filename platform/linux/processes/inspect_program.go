@@ -6,8 +6,8 @@ package processes
 
 import (
 	"context"
-	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,18 +15,19 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/privilege"
 	"sentinel/internal/processes"
+	"sentinel/internal/sanitize"
 	"sentinel/platform/linux/packages"
 	"sentinel/platform/linux/procfs"
 )
 
 // program looks at the file that runs.
 func (r *reading) program(ctx context.Context) {
-	if r.o.Claim.Kernel || r.stat.State == 'Z' {
+	if r.o.Claim.Kernel || r.stat.Zombie() {
 		return
 	}
 	p := &processes.Program{}
 	var err error
-	if p.Directory, err = r.proc.Link(r.pid, "cwd"); err != nil {
+	if p.Directory, err = r.proc.Link(r.task, "cwd"); err != nil {
 		r.lacks("program.working_directory", err)
 	}
 	if err := r.claim(ctx); err != nil {
@@ -36,8 +37,8 @@ func (r *reading) program(ctx context.Context) {
 	c := r.o.Claim
 	p.Path, p.RootOnly, p.State = c.Program, c.System, fileState(c)
 	r.o.Program = p
-	if root, err := r.proc.Link(r.pid, "root"); err == nil && root != "/" && r.root == "/" {
-		r.o.Unavailable.Note("program.package", "the process has a root directory of its own, "+root)
+	if root, err := r.proc.Link(r.task, "root"); err == nil && root != "/" && r.root == "/" {
+		r.o.Unavailable.Note("program.package", "the process has a root directory of its own, "+sanitize.Quoted(root, 100))
 		return
 	}
 	file, err := procfs.StatHeld(r.exe())
@@ -53,7 +54,7 @@ func (r *reading) program(ctx context.Context) {
 
 // exe is the file that runs, whatever its path leads to.
 func (r *reading) exe() string {
-	path := filepath.Join(r.root, "proc", strconv.Itoa(r.pid), "exe")
+	path := filepath.Join(r.root, "proc", strconv.Itoa(r.task), "exe")
 	if r.root == "/" {
 		return path
 	}
@@ -76,8 +77,13 @@ func fileState(c processes.Claim) string {
 
 // claim fills in what the process is, as [Source.claims] does for all.
 func (r *reading) claim(ctx context.Context) error {
-	c, err := ask(ctx, func() (processes.Claim, error) { return r.Source.claim(r.o.Claim, r.owner()) })
+	c, err := ask(ctx, func() (processes.Claim, error) {
+		of := r.o.Claim
+		of.PID = r.task
+		return r.Source.claim(of, r.owner())
+	})
 	if err == nil {
+		c.PID = r.pid
 		r.o.Claim = c
 	}
 	return err
@@ -86,7 +92,7 @@ func (r *reading) claim(ctx context.Context) error {
 // packaged finds the package of the program, and compares what runs with it. In a mount namespace of
 // its own a process sees other files than the package manager knows.
 func (r *reading) packaged(ctx context.Context, p *processes.Program) {
-	if r.o.Claim.Apart || p.State == "memory" {
+	if r.o.Claim.Mounts != processes.MountsHere || p.State == "memory" {
 		r.o.Unavailable.Note("program.package", "the process has a file system of its own, as in a container")
 		return
 	}
@@ -108,8 +114,14 @@ func (r *reading) packaged(ctx context.Context, p *processes.Program) {
 	p.AsPackaged = &same
 }
 
+// same reads what runs, unless it is another file than the one that is called so here: that may be on a
+// file system whose server is its user's.
 func (r *reading) same(file packages.File) (bool, error) {
-	f, err := os.Open(r.exe())
+	named, err := procfs.StatNamed(filepath.Join(r.root, r.o.Claim.Program))
+	if err != nil {
+		return false, err
+	}
+	f, err := procfs.OpenHeld(r.exe(), named.Is)
 	if err != nil {
 		return false, err
 	}
@@ -125,6 +137,9 @@ func (s *Source) owner() int {
 	return privilege.EffectiveUID()
 }
 
+// clones begin the names of the memory in which programs of containers keep a copy of themselves.
+var clones = []string{"/memfd:runc_cloned:", "/memfd:crun_cloned:"}
+
 // claim adds to what a process calls itself what it is. It may wait for a file system.
 func (s *Source) claim(c processes.Claim, owner int) (processes.Claim, error) {
 	program, err := s.proc.Program(c.PID, owner)
@@ -132,17 +147,19 @@ func (s *Source) claim(c processes.Claim, owner int) (processes.Claim, error) {
 		return c, err
 	}
 	c.Program, c.Removed, c.System = program.Path, program.Removed, program.System
-	c.Clone = strings.HasPrefix(c.Program, "/memfd:runc_cloned:") && c.UserID == 0
-	there, gone := os.Stat(filepath.Join(s.root, c.Program))
+	there, gone := procfs.StatNamed(filepath.Join(s.root, c.Program))
 	runs, err := procfs.StatHeld(s.exePath(c))
 	if err != nil {
 		return c, nil //nolint:nilerr // the path is known, which is what counts
 	}
 	c.Owner = int(runs.UID)
-	c.Apart = !c.System && (gone != nil || !runs.Is(there)) && s.apart(c.PID)
-	c.Replaced = c.Removed && gone == nil && filepath.IsAbs(c.Program) && !c.Apart
+	c.Clone = runs.UID == 0 && slices.ContainsFunc(clones, func(begin string) bool { return strings.HasPrefix(c.Program, begin) })
+	if !c.System && (gone != nil || !runs.Is(there)) {
+		c.Mounts = s.mountsOf(c)
+	}
+	c.Replaced = c.Removed && gone == nil && filepath.IsAbs(c.Program) && (c.Mounts == processes.MountsHere || there.UID == runs.UID)
 	if filepath.IsAbs(c.Argument) {
-		named, err := os.Stat(filepath.Join(s.root, c.Argument))
+		named, err := procfs.StatNamed(filepath.Join(s.root, c.Argument))
 		c.Same = err == nil && runs.Is(named)
 	}
 	return c, nil
@@ -153,18 +170,4 @@ func (s *Source) exePath(c processes.Claim) string {
 		return filepath.Join(s.root, c.Program)
 	}
 	return "/proc/" + strconv.Itoa(c.PID) + "/exe"
-}
-
-// apart reports a mount namespace other than that of process 1, or of this run where that cannot be
-// seen.
-func (s *Source) apart(pid int) bool {
-	own, err := s.proc.Link(pid, "ns/mnt")
-	if err != nil {
-		return false
-	}
-	first, err := s.proc.Link(1, "ns/mnt")
-	if err != nil {
-		first, err = os.Readlink("/proc/self/ns/mnt")
-	}
-	return err == nil && own != first
 }

@@ -74,12 +74,12 @@ func TestServersOfFileSystems(t *testing.T) {
 	if err == nil {
 		t.Fatal("the server of a file system may be ended")
 	}
-	if f := fault.From(err); f.Code != fault.ProtectedProcess || !strings.Contains(f.Message, "it serves the file system mounted at "+system.Dir) || !strings.Contains(f.Fix, "Unmount "+system.Dir) {
+	if f := fault.From(err); f.Code != fault.ProtectedProcess || !strings.Contains(f.Message, "it serves the file system mounted at "+system.Dir) || !strings.Contains(f.Fix, "Unmount "+strconv.Quote(system.Dir)) {
 		t.Errorf("%v, %s", err, f.Fix)
 	}
 	own, pid := heldMount(t, 1000)
 	p := plan(t, processes.Target{PID: pid})
-	if !slices.Equal(p.Subject().MountPoints, []string{own.Dir}) || !strings.Contains(p.Summary(), "It serves what is mounted at "+own.Dir) {
+	if !slices.Equal(p.Subject().MountPoints, []string{own.Dir}) || !strings.Contains(p.Summary(), "It serves what is mounted at "+strconv.Quote(own.Dir)) {
 		t.Errorf("%+v, %s", p.Subject(), p.Summary())
 	}
 	if done, err := p.Do(t.Context()); err != nil || !slices.Equal(done.MountPoints, []string{own.Dir}) {

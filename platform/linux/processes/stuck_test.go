@@ -6,6 +6,7 @@ package processes
 
 import (
 	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -38,6 +39,19 @@ func TestProcessThatWaitsForDeadStorageIsStillRunning(t *testing.T) {
 	}
 	unix.Unmount(mount.Dir, unix.MNT_FORCE|unix.MNT_DETACH)
 	testenv.WaitFor(t, "end with the mount", func() bool { return !alive(pid) })
+}
+
+// A process that keeps its arguments from being read may call itself anything.
+func TestWhatAProcessCallsItselfIsUnknownWhereItCannotBeRead(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	testenv.HangGuard(t)
+	pid := deadfuse.Process(t, 1000, "quiet")
+	_, err := New("/").Disguises(t.Context())
+	if want := fmt.Sprintf(`the arguments of "quiet" (PID %d): `, pid); !errors.Is(err, processes.ErrLocked) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
 }
 
 func TestTracedProcessNamesItsTracer(t *testing.T) {

@@ -119,7 +119,7 @@ func TestKillEndsASleepingProcess(t *testing.T) {
 	_, byPID := table(t, New("/"))
 	want.StartID = byPID[pid].Start
 	p := plan(t, processes.Target{PID: pid, ExpectName: "sleep", ExpectStart: want.StartID})
-	if got := p.Summary(); got != fmt.Sprintf("sleep (PID %d, user root) would be sent SIGKILL.", pid) {
+	if got := p.Summary(); got != fmt.Sprintf(`"sleep" (PID %d, user root) would be sent SIGKILL.`, pid) {
 		t.Error(got)
 	}
 	if !alive(pid) {
@@ -238,7 +238,7 @@ func TestThreadsAndNumbersWithoutAProcessAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused(t, processes.Target{PID: id, Force: true}, fault.InvalidPID, fmt.Sprintf("thread of %s (PID %d)", filepath.Base(os.Args[0]), pid))
+	refused(t, processes.Target{PID: id, Force: true}, fault.InvalidPID, fmt.Sprintf("thread of %q (PID %d)", filepath.Base(os.Args[0]), pid))
 	refused(t, processes.Target{PID: 4194304}, fault.ProcessNotFound, "4194304")
 	refused(t, processes.Target{PID: 0}, fault.InvalidPID, "0 is not")
 	refused(t, processes.Target{PID: -1, Force: true}, fault.InvalidPID, "-1 is not")
@@ -266,7 +266,7 @@ func TestZombieIsDeadAlready(t *testing.T) {
 	parent := run(t, exec.Command("sh", "-c", "/bin/true & exec sleep 60"))
 	pid := onlyChild(t, parent)
 	testenv.WaitFor(t, "zombie", func() bool { return state(pid) == 'Z' && New("/").nameOf(parent) == "sleep" })
-	refused(t, processes.Target{PID: pid}, fault.ProcessNotFound, fmt.Sprintf("its parent sleep (PID %d) has not collected it", parent))
+	refused(t, processes.Target{PID: pid}, fault.ProcessNotFound, fmt.Sprintf("its parent \"sleep\" (PID %d) has not collected it", parent))
 }
 
 func TestEndThatNobodyCollectsIsSaid(t *testing.T) {
@@ -339,7 +339,7 @@ func TestNamesAreComparedAsTheyAreShown(t *testing.T) {
 		path := filepath.Join(t.TempDir(), name)
 		copyFile(t, "/bin/sleep", path)
 		pid := run(t, exec.Command(path, "60"))
-		refused(t, processes.Target{PID: pid, ExpectName: "sleep"}, fault.ProcessChanged, "its name is "+shown+", not sleep")
+		refused(t, processes.Target{PID: pid, ExpectName: "sleep"}, fault.ProcessChanged, `its name is "`+shown+`", not "sleep`)
 		if got := kill(t, processes.Target{PID: pid, ExpectName: shown}); got.ProcessName != shown {
 			t.Errorf("%q is shown as %q", name, got.ProcessName)
 		}
@@ -412,7 +412,7 @@ func TestNameOfADaemonProtectsRootsAlone(t *testing.T) {
 			continue // which counts where systemd keeps it
 		}
 		roots := run(t, exec.Command(path, "60"))
-		refused(t, processes.Target{PID: roots}, fault.ProtectedProcess, name+" (PID ")
+		refused(t, processes.Target{PID: roots}, fault.ProtectedProcess, `"`+name+`" (PID `)
 		kill(t, processes.Target{PID: roots, Force: true})
 	}
 }
@@ -423,7 +423,7 @@ func TestUserMayNotEndOthers(t *testing.T) {
 	}
 	roots := sleeper(t)
 	testenv.Become(t, testenv.Nobody)
-	refused(t, processes.Target{PID: roots}, fault.PermissionDenied, "may not end sleep")
+	refused(t, processes.Target{PID: roots}, fault.PermissionDenied, `may not end "sleep"`)
 	if !alive(roots) {
 		t.Error("it has ended")
 	}

@@ -59,6 +59,9 @@ func (r *reading) waits() {
 		r.o.WaitsFor = "nothing: it runs, or waits for a processor"
 		return
 	case 'Z', 'X':
+		if r.stat.Headless() {
+			return
+		}
 		r.o.WaitsFor = "its parent, which has to collect it"
 		if len(r.o.Ancestry) > 0 {
 			r.o.WaitsFor = "its parent " + processes.KinText(r.o.Ancestry[0]) + ", which has to collect it"

@@ -67,6 +67,10 @@ func rangeOwner(r userdb.Range, known map[string]int) int {
 	return uid
 }
 
+// UserOf returns the ID of the user that a user ID belongs to, by the files of the system: its own, or that
+// of whom it is subordinate to (subuid(5)).
+func (fs FS) UserOf(uid int) int { return fs.users.of(uid) }
+
 // of returns the ID of the user that an ID belongs to, which is mostly itself.
 func (a accounts) of(uid int) int {
 	if SystemAccount(uid) {

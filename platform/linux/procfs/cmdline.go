@@ -42,13 +42,20 @@ func (fs FS) UID(pid int) (int, error) {
 	return readWith(fs, parseUID, strconv.Itoa(pid), "status")
 }
 
-// userOf is the user that a process belongs to, as [accounts] tells, or unknownUser.
-func (fs FS) userOf(pid int) int {
+// User returns the user that a process belongs to: the owner of a subordinate user ID (subuid(5)), or else
+// its real user.
+func (fs FS) User(pid int) (int, error) {
 	uid, err := fs.UID(pid)
+	return fs.users.of(uid), err
+}
+
+// userOf is [FS.User], or unknownUser.
+func (fs FS) userOf(pid int) int {
+	uid, err := fs.User(pid)
 	if err != nil {
 		return unknownUser
 	}
-	return fs.users.of(uid)
+	return uid
 }
 
 func parseUID(b []byte) (int, error) {

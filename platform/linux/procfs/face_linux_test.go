@@ -39,17 +39,22 @@ func TestFacesTellWhatCommandLinesAndLinksTell(t *testing.T) {
 		}
 	}
 	want := []Face{
-		{Program: "/tmp/x (deleted)", Argument: "sshd: a [priv]"},
-		{Program: "/usr/bin/sleep", Argument: "[kworker/0:1]"},
+		{Program: "/tmp/x (deleted)"},
+		{Program: "/usr/bin/sleep"},
 		{Err: fs.ErrNotExist},
 		{Program: "/memfd:x (deleted)"},
 		{Err: fs.ErrNotExist}, // it ended
-		{Program: "/usr/lib/systemd/systemd", Argument: "/sbin/init"},
-		{Program: "/opt/" + strings.Repeat("d/", 1500) + "x", Argument: strings.Repeat("a", maxCommand)},
+		{Program: "/usr/lib/systemd/systemd"},
+		{Program: "/opt/" + strings.Repeat("d/", 1500) + "x"},
 	}
-	got, err := New(root).Faces([]int{78, 77, 80, 79, 81, 1, 2097152})
+	pids := []int{78, 77, 80, 79, 81, 1, 2097152}
+	got, err := New(root).Faces(pids)
 	if diff := cmp.Diff(want, got, cmpopts.EquateErrors()); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
+	}
+	titles := []Title{{Text: "sshd: a [priv]"}, {Text: "[kworker/0:1]"}, {Text: "not"}, {}, {Err: fs.ErrNotExist}, {Text: "/sbin/init"}, {Text: strings.Repeat("a", maxCommand)}}
+	if diff := cmp.Diff(titles, New(root).Titles(pids), cmpopts.EquateErrors()); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -59,8 +64,11 @@ func TestTheFaceOfAProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := New("/").Faces([]int{os.Getpid()})
-	if want := []Face{{Program: program, Argument: os.Args[0]}}; err != nil || !cmp.Equal(got, want) {
+	if want := []Face{{Program: program}}; err != nil || !cmp.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	if got := New("/").Titles([]int{os.Getpid()}); !cmp.Equal(got, []Title{{Text: os.Args[0]}}) {
+		t.Errorf("%v", got)
 	}
 	if _, err := New(t.TempDir()).Faces([]int{1}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a /proc: %v", err)

@@ -3,14 +3,13 @@
 package procfs
 
 import (
-	"io/fs"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// A Held is a file that a process holds: its program, or one that it has open.
+// A Held is a file that a process holds, its program, or one that it has open; or one that is compared
+// with those.
 type Held struct {
 	Mode     uint32 // st_mode of inode(7)
 	UID      uint32
@@ -22,10 +21,7 @@ type Held struct {
 }
 
 // Is says whether a file is the one that is held.
-func (h Held) Is(info fs.FileInfo) bool {
-	s, ok := info.Sys().(*syscall.Stat_t)
-	return ok && uint64(s.Dev) == h.Device && s.Ino == h.Inode
-}
+func (h Held) Is(file Held) bool { return file.Device == h.Device && file.Inode == h.Inode }
 
 // Lent says that who runs the file gets rights of another user.
 func (h Held) Lent() bool { return h.Mode&(unix.S_ISUID|unix.S_ISGID) != 0 }

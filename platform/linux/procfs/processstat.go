@@ -24,6 +24,12 @@ type ProcessStat struct {
 	RSSPages  uint64 // 24
 }
 
+// Zombie says that the process has ended and was not collected.
+func (p ProcessStat) Zombie() bool { return p.State == 'Z' && p.Threads <= 1 }
+
+// Headless says that the first thread of the process has ended and others go on; see [FS.Thread].
+func (p ProcessStat) Headless() bool { return p.State == 'Z' && p.Threads > 1 }
+
 // fieldsAfterName is the number of fields from field 3 up to the last one that is read.
 const fieldsAfterName = 24 - 3 + 1
 

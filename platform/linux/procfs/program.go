@@ -3,13 +3,11 @@
 package procfs
 
 import (
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // A Program is what a process runs. Its name in /proc/PID/stat, its arguments and the paths that
@@ -52,9 +50,25 @@ func (f FS) Program(pid, owner int) (Program, error) {
 		return p, err
 	}
 	p.Lent = runs.Lent()
-	// Nobody but root can have no name lead any more to a file in a directory of root's.
-	p.System = runs.ownedAlone(owner) && f.placedBy(p.Path, owner) && (p.Removed && runs.Links == 0 || f.isAt(p.Path, runs))
+	// Nobody but root can have no name lead any more to a file in a directory of root's, unless the path is
+	// of a mount namespace that a user made.
+	removed := p.Removed && runs.Links == 0 && f.ofOurUsers(pid)
+	p.System = runs.ownedAlone(owner) && f.placedBy(p.Path, owner) && (removed || f.isAt(p.Path, runs))
 	return p, nil
+}
+
+// ofOurUsers reports that a process is in the user namespace of this run. Who makes a mount namespace without
+// being root is in another (user_namespaces(7)), and does not come back.
+func (f FS) ofOurUsers(pid int) bool {
+	if f.dir != "/proc" {
+		return true
+	}
+	own, err := os.Readlink("/proc/self/ns/user")
+	if err != nil {
+		return false
+	}
+	its, err := f.Link(pid, "ns/user")
+	return err == nil && its == own
 }
 
 // inRoot is a file of the system that /proc belongs to.
@@ -63,7 +77,7 @@ func (f FS) inRoot(name string) string { return filepath.Join(filepath.Dir(f.dir
 // isAt reports whether a path leads to the file: in a mount namespace of its own a process may see
 // any file at any path.
 func (f FS) isAt(name string, runs Held) bool {
-	there, err := os.Stat(f.inRoot(name))
+	there, err := StatNamed(f.inRoot(name))
 	return err == nil && runs.Is(there)
 }
 
@@ -74,14 +88,9 @@ func (f FS) placedBy(name string, owner int) bool {
 		return false
 	}
 	for at := path.Dir(path.Clean(name)); at != "/"; at = path.Dir(at) {
-		if info, err := os.Stat(f.inRoot(at)); err != nil || !ownedAlone(info, owner) {
+		if dir, err := StatNamed(f.inRoot(at)); err != nil || !dir.ownedAlone(owner) {
 			return false
 		}
 	}
 	return true
-}
-
-func ownedAlone(info fs.FileInfo, owner int) bool {
-	s, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(s.Uid) == owner && info.Mode().Perm()&0o022 == 0
 }

@@ -62,6 +62,17 @@ func TestProgramsOfTheSystemAreRootsAlone(t *testing.T) {
 			return err == nil && p.Path == "/mnt/in/x" && !p.System
 		})
 	})
+	t.Run("removed, in a mount namespace that any user can make", func(t *testing.T) {
+		runs := started(t, testenv.Program(t, "unshare", "util-linux"), "--map-root-user", "--mount", "--propagation", "private", "/bin/sh", "-c", "mount --bind /mnt/other /mnt/in/x; exec /mnt/in/x 600")
+		testenv.WaitFor(t, "the program", func() bool {
+			link, err := New("/").Link(runs, "exe")
+			return err == nil && link == "/mnt/in/x"
+		})
+		must(t, "rm /mnt/other")
+		if p, err := New("/").Program(runs, 0); err != nil || p.Path != "/mnt/in/x" || !p.Removed || p.System {
+			t.Errorf("%+v, %v", p, err)
+		}
+	})
 }
 
 func must(t *testing.T, script string) {

@@ -5,7 +5,6 @@
 package procfs
 
 import (
-	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -17,9 +16,7 @@ import (
 // memory (proc_pid_readlink, fs/proc/base.c), so the runtime need not be told; see readAtOnce. rest is at most 10
 // bytes long.
 func readlinkat(dir, n int, rest string, buf []byte) (int, error) {
-	var name [32]byte
-	digits := strconv.AppendInt(name[:0], int64(n), 10)
-	copy(name[len(digits):len(name)-1], rest) // the array keeps its final NUL
+	name := pathOf(n, rest)
 	length, _, errno := unix.RawSyscall6(unix.SYS_READLINKAT, uintptr(dir),
 		uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), 0, 0) //nolint:gosec // arguments of a system call
 	if errno != 0 {

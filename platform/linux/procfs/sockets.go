@@ -17,6 +17,7 @@ type Socket struct {
 	Local, Remote netip.AddrPort
 	State         uint8 // TCP state of include/net/tcp_states.h, 1 to 12
 	Inode         uint64
+	UID           int // who made it
 }
 
 // Sockets calls visit for each line of /proc/net/<table>; table is tcp, tcp6, udp or udp6. It is
@@ -67,7 +68,11 @@ func parseSocket(line []byte) (Socket, error) {
 	if !ok {
 		return Socket{}, fmt.Errorf("inode: %w", ErrFormat)
 	}
-	return Socket{Local: local, Remote: remote, State: state[0], Inode: inode}, nil
+	uid, ok := number(fields[7])
+	if !ok {
+		return Socket{}, fmt.Errorf("uid: %w", ErrFormat)
+	}
+	return Socket{Local: local, Remote: remote, State: state[0], Inode: inode, UID: int(uid)}, nil
 }
 
 // parseHexAddress parses 0100007F:0016: 32-bit words in host byte order, and the port in plain

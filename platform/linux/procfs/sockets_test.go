@@ -33,11 +33,11 @@ func TestSocketLinesReadAddressesStateAndInode(t *testing.T) {
 	littleEndian(t)
 	at := netip.MustParseAddrPort
 	for line, want := range map[string]Socket{
-		tcpLine:  {at("192.0.2.23:43122"), at("203.0.113.80:443"), 1, 40112},
-		tcp6Line: {at("[2001:db8::ef00:1]:51514"), at("[::1]:443"), 10, 7},
-		waitLine: {at("192.0.2.23:43099"), at("203.0.113.80:443"), 6, 0},
-		udpLine:  {at("0.0.0.0:5353"), at("0.0.0.0:0"), 7, 20800},
-		mapped:   {at("[::ffff:127.0.0.1]:5900"), at("[::ffff:127.0.0.1]:40100"), 1, 9},
+		tcpLine:  {at("192.0.2.23:43122"), at("203.0.113.80:443"), 1, 40112, 1000},
+		tcp6Line: {at("[2001:db8::ef00:1]:51514"), at("[::1]:443"), 10, 7, 1000},
+		waitLine: {at("192.0.2.23:43099"), at("203.0.113.80:443"), 6, 0, 0},
+		udpLine:  {at("0.0.0.0:5353"), at("0.0.0.0:0"), 7, 20800, 109},
+		mapped:   {at("[::ffff:127.0.0.1]:5900"), at("[::ffff:127.0.0.1]:40100"), 1, 9, 0},
 	} {
 		got, err := parseSocket([]byte(line))
 		if err != nil || got != want {
@@ -59,6 +59,7 @@ func TestSocketLinesRefuseWhatIsNotOne(t *testing.T) {
 		"port of words":     strings.Replace(tcpLine, ":01BB", ":http", 1),
 		"state of words":    strings.Replace(tcpLine, " 01 ", " ES ", 1),
 		"state of one":      strings.Replace(tcpLine, " 01 ", " 1 ", 1),
+		"user of words":     strings.Replace(tcpLine, " 1000 ", " root ", 1),
 		"inode negative":    strings.Replace(tcpLine, " 40112 ", " -1 ", 1),
 		"inode of words":    strings.Replace(tcpLine, " 40112 ", " none ", 1),
 		"inode is the last": tcpLine[:strings.Index(tcpLine, "40112")+5],

@@ -4,7 +4,10 @@
 //
 // Where a small file is expected there may be a FIFO that nobody writes to, a device,
 // or gigabytes. Reading is bounded in size, never waits for a writer, and refuses everything but
-// regular files. Files of /proc and /sys count as regular.
+// regular files. Files of /proc and /sys count as regular. On Linux no path leads through the links of
+// /proc to what a process holds, such as /proc/PID/root: a user may put a link to one there, and what it
+// leads to may be a file system of the user's own whose server never answers. Nothing can end who waits
+// for that.
 package hostfile
 
 import (
@@ -92,10 +95,11 @@ func Text(path string) (string, error) {
 // Names returns the sorted names in a directory, at most limit of them; a
 // fuller one gives limit names and [ErrTooLarge].
 func Names(dir string, limit int) ([]string, error) {
-	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	fd, err := openNamed(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return nil, err
+		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
 	}
+	f := os.NewFile(uintptr(fd), dir)
 	defer f.Close() //nolint:errcheck // only read from
 	return namesIn(f, limit)
 }
@@ -114,7 +118,7 @@ func namesIn(dir *os.File, limit int) ([]string, error) {
 
 // Exists reports whether there is something at path, without opening it.
 func Exists(path string) bool {
-	_, err := os.Lstat(path)
+	_, err := Lstat(path)
 	return err == nil
 }
 
@@ -156,7 +160,7 @@ func open(path string) (int, error) {
 
 func openRetry(path string) (int, error) {
 	for {
-		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		fd, err := openNamed(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 		if !errors.Is(err, unix.EINTR) {
 			return fd, err
 		}

@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"syscall"
 	"time"
+
+	"sentinel/internal/posixacl"
 )
 
 // A Meta is the mode and the owner of a file, its size in bytes, and when its content was last changed.
@@ -17,16 +18,49 @@ type Meta struct {
 	UID, GID int
 	Size     int64
 	Modified time.Time
+	// Named is whom the access control list grants something, as far as [Meta.WithList] has read it.
+	Named posixacl.List
 }
 
-// String is the mode and the owner: "-rw-r--r-- of user 0".
-func (f Meta) String() string { return fmt.Sprintf("%v of user %d", f.Mode, f.UID) }
+// String is the mode, the owner, and whom an access control list names: "-rw-r--r-- of user 0".
+func (f Meta) String() string {
+	text := fmt.Sprintf("%v of user %d", f.Mode, f.UID)
+	if len(f.Named) > 0 {
+		text += ", " + f.Named.String()
+	}
+	return text
+}
+
+// WithList adds whom the access control list of the file, which is at path, grants something. A list
+// grants at most its mask, which the mode has in place of the rights of the group: unless the group
+// may do what not everyone may, there is nothing to read.
+func (f Meta) WithList(path string) (Meta, error) {
+	if perm := f.Mode.Perm(); (perm>>3&7)&^perm == 0 {
+		return f, nil
+	}
+	var err error
+	f.Named, err = posixacl.Of(path)
+	return f, err
+}
+
+// Others is what users may do who are neither root nor the owner nor in the group of the file: by its
+// mode, or because the access control list names them or a group of theirs. 4 is read, 2 write, 1
+// execute.
+func (f Meta) Others() fs.FileMode {
+	rights := f.Mode.Perm() & 7
+	for _, n := range f.Named {
+		if n.Group || n.ID != 0 && n.ID != f.UID {
+			rights |= n.Rights
+		}
+	}
+	return rights
+}
 
 // Stat looks at a file, through symbolic links.
-func Stat(path string) (Meta, error) { return metaOf(os.Stat(path)) }
+func Stat(path string) (Meta, error) { return metaOf(look(path, true)) }
 
 // Lstat looks at a file, or at the symbolic link itself.
-func Lstat(path string) (Meta, error) { return metaOf(os.Lstat(path)) }
+func Lstat(path string) (Meta, error) { return metaOf(look(path, false)) }
 
 func metaOf(info fs.FileInfo, err error) (Meta, error) {
 	if err != nil {

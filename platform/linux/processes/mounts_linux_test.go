@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"sentinel/internal/processes"
+	"sentinel/internal/testenv"
+	"sentinel/platform/linux/procfs"
+)
+
+// disguised returns what is said of the process that runs a file.
+func disguised(t *testing.T, program string) (processes.Disguise, string) {
+	t.Helper()
+	var pid int
+	testenv.WaitFor(t, program, func() bool {
+		table, err := New("/").Recent(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range table {
+			if link, err := New("/").proc.Link(p.PID, "exe"); err == nil && link == program {
+				pid = p.PID
+			}
+		}
+		return pid != 0
+	})
+	all, err := New("/").Disguises(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range all {
+		if d.PID == pid {
+			return d.Disguise, d.How
+		}
+	}
+	return processes.NoDisguise, ""
+}
+
+// A container and a service have file systems of their own by root's doing. Any user makes one as well,
+// which hides nothing.
+func TestAMountNamespaceOfAUserHidesNothing(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	unshare := testenv.Program(t, "unshare", "util-linux")
+	own := []string{"--user", "--map-root-user", "--mount"}
+	for what, c := range map[string]struct {
+		uid     uint32
+		options []string
+		program string
+		want    processes.Disguise
+		said    string
+	}{
+		"a daemon of a user":                        {1000, own, "/mnt/sshd", processes.Pretends, `calls itself sshd and runs "/mnt/sshd", in a file system of its user's, as in a rootless container`},
+		"a daemon where the system has it":          {1000, own, "/usr/local/sbin/crond", processes.Hides, `calls itself crond and runs "/usr/local/sbin/crond", in a file system of its user's, as in a rootless container`},
+		"a program of a user":                       {1000, own, "/tmp/hidden-x", processes.Hides, `runs a program from a folder for temporary files, "/tmp/hidden-x"`},
+		"another program of a user":                 {1000, own, "/mnt/y", processes.NoDisguise, ""},
+		"with process IDs of its own":               {1000, append([]string{"--pid", "--fork", "--kill-child"}, own...), "/tmp/hidden-z", processes.Hides, `runs a program from a folder for temporary files, "/tmp/hidden-z"`},
+		"a service that has its own temporary file": {0, []string{"--mount"}, "/tmp/hidden-s", processes.Hides, `runs a program from a folder for temporary files, "/tmp/hidden-s"`},
+		"a container":                               {0, []string{"--mount", "--pid", "--fork", "--kill-child"}, "/tmp/hidden-c", processes.NoDisguise, ""},
+		"a daemon in a container":                   {0, []string{"--mount", "--pid", "--fork", "--kill-child"}, "/mnt/cron", processes.NoDisguise, ""},
+	} {
+		t.Run(what, func(t *testing.T) {
+			const script = `mount -t tmpfs -o mode=0755 t "${1%/*}" && cp /bin/sleep "$1" && exec "$1" 600`
+			startedAs(t, c.uid, slices.Concat([]string{unshare, "unshare", "--propagation", "private"}, c.options, []string{"/bin/sh", "-c", script, "sh", c.program}))
+			if got, how := disguised(t, c.program); got != c.want || how != c.said {
+				t.Errorf("%d, %q, want %d, %q", got, how, c.want, c.said)
+			}
+		})
+	}
+}
+
+// A file of root's at the path of a daemon proves nothing where its user put it there.
+func TestAFileOfRootsThatAUserPutsInPlaceOfADaemonHidesNothing(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	unshare := testenv.Program(t, "unshare", "util-linux")
+	const script = `mount -t tmpfs t /usr/local/sbin && touch "$1" && mount --bind /bin/sleep "$1" && exec "$1" 600`
+	startedAs(t, 1000, []string{unshare, "unshare", "--map-root-user", "--mount", "/bin/sh", "-c", script, "sh", "/usr/local/sbin/crond"})
+	const want = `calls itself crond and runs "/usr/local/sbin/crond", in a file system of its user's, as in a rootless container`
+	if got, how := disguised(t, "/usr/local/sbin/crond"); got != processes.Hides || how != want {
+		t.Errorf("%d, %q", got, how)
+	}
+}
+
+// Whoever starts thousands of processes hides none that he started before.
+func TestAnOlderProcessIsNotHiddenBehindThousands(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	old := startedAs(t, 1000, []string{"/bin/sleep", "sshd", "600"})
+	honest := startedAs(t, 1000, []string{"/bin/sleep", "sleep", "600"})
+	row := func(pid int) procfs.Process {
+		return procfs.Process{ProcessStat: procfs.ProcessStat{PID: pid, Name: "sleep"}}
+	}
+	table := append([]procfs.Process{row(old.Pid)}, slices.Repeat([]procfs.Process{row(honest.Pid)}, 6000)...)
+	l := &look{Source: New("/"), until: time.Now().Add(testenv.HangLimit)}
+	if err := l.at(t.Context(), newestFirst(table)); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.found) != 1 || l.found[0].PID != old.Pid || l.found[0].Disguise != processes.Pretends {
+		t.Errorf("%+v", l.found)
+	}
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package processes
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/processes"
+	"sentinel/internal/testenv"
+)
+
+// ranFrom runs a child of this test binary from a path, under the name of a daemon.
+func ranFrom(t *testing.T, path, kind string) int {
+	t.Helper()
+	from, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(to, from); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := &exec.Cmd{Path: path, Args: []string{"sshd"}, Env: append(os.Environ(), childMark+"="+kind)}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	return c.Process.Pid
+}
+
+// The kernel does not name a program at such a path, which any user can make.
+func TestAPathThatIsTooLongHidesNothing(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	t.Chdir(t.TempDir())
+	for range 25 {
+		name := strings.Repeat("d", 200)
+		if err := unix.Mkdir(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Chdir(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pid := ranFrom(t, "./sshd", "stubborn")
+	testenv.WaitFor(t, "the program runs", func() bool {
+		p, err := New("/").proc.Process(pid)
+		return err == nil && p.Name == "sshd"
+	})
+	if found, err := New("/").Disguises(t.Context()); err == nil || !strings.Contains(err.Error(), `the program of "sshd" (PID `) || !strings.Contains(err.Error(), "file name too long") {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+func TestAFirstThreadThatEndedHidesNothing(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	if err := unix.Mount("none", "/mnt", "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	pid := ranFrom(t, "/mnt/sshd", "headless")
+	testenv.WaitFor(t, "the first thread ends", func() bool {
+		p, err := New("/").proc.Process(pid)
+		return err == nil && p.Headless()
+	})
+	found, err := New("/").Disguises(t.Context())
+	if err != nil || len(found) != 1 || found[0].PID != pid || found[0].Disguise != processes.Pretends {
+		t.Errorf("%+v, %v", found, err)
+	}
+	o, err := NewInspector("/", nil, time.Now).Inspect(t.Context(), pid)
+	if err != nil || o.Program == nil || o.Program.Path != "/mnt/sshd" || o.OpenFiles == nil || o.OpenFiles.Total == 0 || o.WaitsFor != "" {
+		t.Errorf("%+v, %v", o, err)
+	}
+}

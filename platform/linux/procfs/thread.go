@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package procfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// maxTasks bounds how many threads of a process are asked for its program.
+const maxTasks = 4096
+
+// Thread finds a thread that runs of a process whose first one has ended: /proc/PID then tells neither
+// program, files nor arguments (get_task_exe_file, kernel/fork.c), and /proc/TID does, which is not
+// listed. The error is fs.ErrNotExist where no thread runs any more.
+func (f FS) Thread(pid int) (int, error) {
+	dir, err := os.Open(f.path(strconv.Itoa(pid), "task"))
+	if err != nil {
+		return 0, err
+	}
+	defer dir.Close() //nolint:errcheck // only read from
+	names, err := dir.Readdirnames(maxTasks)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	for _, name := range names {
+		tid, err := strconv.Atoi(name)
+		if err != nil || tid == pid {
+			continue
+		}
+		if _, err := os.Readlink(f.path(strconv.Itoa(pid), "task", name, "exe")); !Ended(err) {
+			return tid, nil
+		}
+	}
+	if len(names) == maxTasks {
+		return 0, fmt.Errorf("the process has %d threads that have ended, or more", maxTasks)
+	}
+	return 0, fs.ErrNotExist
+}
+
+// Ended says whether an error of a file in /proc/PID means that the process has ended, or has no such
+// file. Others, such as ENAMETOOLONG for a path of more than 4,096 bytes, say nothing of that.
+func Ended(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
+}
