@@ -42,7 +42,7 @@ func containerSocket(_ context.Context, m *machine) audit.Finding {
 	for _, file := range containerSockets {
 		v.check(m, file, func(f hostfile.Meta) bool {
 			switch {
-			case f.UID != m.Owner || f.Mode.Perm()&0o002 != 0:
+			case f.UID != m.Owner || f.Others()&0o002 != 0:
 				open = append(open, audit.At(file, 0, f.String()))
 			case f.Mode.Perm()&0o020 != 0 && len(who.members[f.GID]) > 0:
 				shared = append(shared, audit.At("/etc/group", 0, strings.Join(who.members[f.GID], ", ")+" may use "+file))

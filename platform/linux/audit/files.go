@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
+	"sentinel/internal/posixacl"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -78,7 +79,7 @@ func fileChecks() []check {
 			ID: "files.secrets", Name: "Permissions of keys and passwords", Severity: audit.High, Weight: 6,
 			Reference:   "Lynis DBS-1882",
 			Description: "Keys and passwords of services, once read, open what they protect from anywhere.",
-			Formula:     "PASS when nobody but the owner and the group can read private keys (/etc/ssl/private, WireGuard, Kerberos) and the files with passwords of Redis, PostgreSQL, MySQL, SNMP and PPP. FAIL otherwise. Does not apply without them.",
+			Formula:     "PASS when nobody but the owner and the group can read private keys (/etc/ssl/private, WireGuard, Kerberos) and the files with passwords of Redis, PostgreSQL, MySQL, SNMP and PPP; an access control list may name services (numbers below 1000), as the group may be theirs. FAIL otherwise. Does not apply without them.",
 		}, Run: secretPermissions},
 		{About: audit.About{
 			ID: "files.homes", Name: "Permissions of home folders", Severity: audit.High, Weight: 6, Unusual: true,
@@ -123,7 +124,7 @@ func (p permissions) run(_ context.Context, m *machine) audit.Finding {
 
 // allows says whether a file follows the rule.
 func (p permissions) allows(m *machine, f hostfile.Meta) bool {
-	perm := f.Mode.Perm()
+	perm := f.Mode.Perm() | f.Others()
 	if f.UID != m.Owner || perm&^p.maxMode != 0 {
 		return false
 	}
@@ -209,7 +210,7 @@ func (v *fileVerdict) noteUnread(file string, err error) {
 func (v *fileVerdict) finding() audit.Finding {
 	switch {
 	case len(v.wrong) > 0:
-		return audit.Failed(humanize.Count(len(v.wrong), "file or folder has", "files and folders have")+" the wrong owner or mode", v.fix, v.wrong...)
+		return audit.Failed(humanize.Count(len(v.wrong), "file or folder has", "files and folders have")+" the wrong owner or mode", withoutLists(v.fix, v.wrong), v.wrong...)
 	case v.unread != nil:
 		return audit.Unread(v.unread.(*fs.PathError).Path, v.unread) //nolint:errorlint,forcetypeassert // miss alone sets it
 	case v.seen == 0:
@@ -219,10 +220,19 @@ func (v *fileVerdict) finding() audit.Finding {
 	}
 }
 
+// withoutLists adds to a fix what takes access control lists away, where the evidence names one: the
+// mode alone changes no more than what they grant at most.
+func withoutLists(fix string, evidence []string) string {
+	if slices.ContainsFunc(evidence, func(e string) bool { return strings.Contains(e, posixacl.Grants) }) {
+		fix += " An access list goes with: sudo setfacl -b FILE"
+	}
+	return fix
+}
+
 // onlyRootWrites says whether only root can change a file. A unit that is a link to
 // /dev/null is masked.
 func (m *machine) onlyRootWrites(f hostfile.Meta) bool {
-	return f.Mode&fs.ModeCharDevice != 0 || f.UID == m.Owner && (f.Mode.Perm()&0o022 == 0 || f.Mode.Perm()&0o002 == 0 && f.GID == m.Owner)
+	return f.Mode&fs.ModeCharDevice != 0 || f.UID == m.Owner && (f.Mode.Perm()&0o022 == 0 || f.Others()&0o002 == 0 && f.GID == m.Owner)
 }
 
 func cronPermissions(_ context.Context, m *machine) audit.Finding {
@@ -376,7 +386,7 @@ func homePermissions(_ context.Context, m *machine) audit.Finding {
 // onlyUserWrites says whether nobody but the owner can write. The group may, where
 // it is the user's own and nobody else is in it, as many distributions have it.
 func (m *machine) onlyUserWrites(who localUsers, gid int, f hostfile.Meta) bool {
-	if f.Mode.Perm()&0o002 != 0 {
+	if f.Others()&0o002 != 0 {
 		return false
 	}
 	if f.Mode.Perm()&0o020 == 0 {

@@ -5,9 +5,11 @@ package audit
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/posixacl"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -25,10 +27,17 @@ func secretPermissions(_ context.Context, m *machine) audit.Finding {
 	v := fileVerdict{okValue: "none that everyone can read", fix: "Take the rights of others from each one that is named: sudo chmod o-rwx FILE. Change the key or the password if somebody may have read it."}
 	for _, pattern := range secretFiles {
 		for _, file := range m.matching(&v, pattern) {
-			v.check(m, file, func(f hostfile.Meta) bool { return f.Mode.IsDir() || f.Mode.Perm()&0o006 == 0 })
+			v.check(m, file, func(f hostfile.Meta) bool { return f.Mode.IsDir() || withoutServices(f).Others()&0o006 == 0 })
 		}
 	}
 	return v.finding()
+}
+
+// withoutServices leaves out of an access control list the users and groups of services, which have
+// numbers below 1000 (systemd's UIDS-GIDS.md): they are let in there as they are through the group.
+func withoutServices(f hostfile.Meta) hostfile.Meta {
+	f.Named = slices.DeleteFunc(slices.Clone(f.Named), func(n posixacl.Named) bool { return n.ID < 1000 })
+	return f
 }
 
 // matching expands a name that may have one "*".

@@ -77,8 +77,14 @@ func (m *machine) tree() hostfile.Tree {
 	return hostfile.Tree{Path: m.path, MaxFile: maxFile, MaxNames: maxIncluded}
 }
 
-// stat looks at a file, through symbolic links.
-func (m *machine) stat(name string) (hostfile.Meta, error) { return hostfile.Stat(m.path(name)) }
+// stat looks at a file, and at its access control list, through symbolic links.
+func (m *machine) stat(name string) (hostfile.Meta, error) {
+	f, err := hostfile.Stat(m.path(name))
+	if err != nil {
+		return f, err
+	}
+	return f.WithList(m.path(name))
+}
 
 // lstat looks at a file, or at the symbolic link itself.
 func (m *machine) lstat(name string) (hostfile.Meta, error) { return hostfile.Lstat(m.path(name)) }

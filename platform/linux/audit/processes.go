@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io/fs"
+	"io"
 	"os"
 	"path"
 	"slices"
@@ -34,9 +34,6 @@ func processChecks() []check {
 
 // maxProcesses bounds how many processes are looked at.
 const maxProcesses = 100_000
-
-// maxThreads caps how many threads of a process are looked at.
-const maxThreads = 4096
 
 // A runningProcess is one entry of the process table.
 type runningProcess struct {
@@ -95,37 +92,39 @@ func (t *processTable) add(m *machine, pid int) {
 	directory := "/proc/" + strconv.Itoa(pid)
 	owner, err := m.stat(directory)
 	if err != nil {
+		t.unseen(err)
 		return
 	}
 	raw, err := m.readUpTo(directory+"/comm", 256)
 	if err != nil {
+		t.unseen(err)
 		return
 	}
 	p := runningProcess{pid: pid, uid: owner.UID, name: strings.TrimRight(string(raw), "\n")}
 	p.program, err = os.Readlink(m.path(directory + "/exe"))
 	if hostfile.Missing(err) {
-		p.program, err = m.programOfThreads(directory + "/task")
+		p.program, err = m.programOfThreads(pid)
 	}
-	if errors.Is(err, fs.ErrPermission) {
-		t.hidden++
-	}
+	t.unseen(err)
 	t.sawInit = t.sawInit || pid == 1
 	t.list = append(t.list, p)
 }
 
-// programOfThreads looks for the program of a process whose first thread has ended, which has none any
-// more (get_task_exe_file in kernel/fork.c), in its other threads. A thread of the kernel has no others.
-func (m *machine) programOfThreads(directory string) (string, error) {
-	threads, err := m.names(directory, maxThreads)
-	if err != nil && !errors.Is(err, hostfile.ErrTooLarge) || len(threads) < 2 {
-		return "", nil
+// unseen counts a process that an error hides, unless it has ended.
+func (t *processTable) unseen(err error) {
+	if err != nil && !procfs.Ended(err) {
+		t.hidden++
 	}
-	for _, id := range threads {
-		if program, err := os.Readlink(m.path(path.Join(directory, id, "exe"))); err == nil || errors.Is(err, fs.ErrPermission) {
-			return program, err
-		}
+}
+
+// programOfThreads looks for the program of a process whose first thread has ended in the others. A
+// thread of the kernel has none.
+func (m *machine) programOfThreads(pid int) (string, error) {
+	tid, err := procfs.New(m.Root).Thread(pid)
+	if err != nil {
+		return "", err
 	}
-	return "", nil
+	return os.Readlink(m.path(path.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(tid), "exe")))
 }
 
 // daemon returns the first process that runs one of the programs as a system user. A user can call
@@ -225,10 +224,12 @@ func (m *machine) isCloneOfRunc(p runningProcess, file string) bool {
 	if !strings.HasPrefix(file, "/memfd:runc_cloned:") {
 		return false
 	}
-	clone, err := m.readUpTo("/proc/"+strconv.Itoa(p.pid)+"/exe", maxRunc)
-	if hostfile.Missing(err) { // it has ended
-		return true
+	held, err := procfs.OpenHeld(m.path("/proc/"+strconv.Itoa(p.pid)+"/exe"), procfs.Held.InMemory)
+	if err != nil {
+		return hostfile.Missing(err) // it has ended
 	}
+	defer held.Close() //nolint:errcheck // only read from
+	clone, err := io.ReadAll(io.LimitReader(held, maxRunc+1))
 	return err == nil && slices.ContainsFunc(runcNames, func(name string) bool {
 		if _, alone := m.tree().ChangedBy(name, m.Owner); !alone {
 			return false

@@ -124,7 +124,7 @@ func sudoPermissions(_ context.Context, m *machine) audit.Finding {
 	case p.Hole != nil:
 		return audit.Unread("sudoers", p.Hole)
 	case len(readable) > 0:
-		return audit.Warned("Everyone can read them", "sudo chmod 0440 FILE", readable...)
+		return audit.Warned("Users other than root can read them", withoutLists("Make each root's alone: sudo chmod 0440 FILE.", readable), readable...)
 	default:
 		return audit.Passed(humanize.Count(len(p.Files), "file", "files") + " of root alone")
 	}
@@ -140,7 +140,7 @@ func (m *machine) othersCan(names []string) (write, read []string, err error) {
 			err = e
 		case f.UID != m.Owner || f.Mode&0o022 != 0:
 			write = append(write, audit.At(name, 0, f.String()))
-		case f.Mode.IsRegular() && f.Mode&0o004 != 0:
+		case f.Mode.IsRegular() && f.Others()&0o004 != 0:
 			read = append(read, audit.At(name, 0, f.String()))
 		}
 	}

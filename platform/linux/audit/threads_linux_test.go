@@ -48,3 +48,14 @@ func TestAProgramIsSeenBehindItsFirstThread(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// What cannot be named, as at a path of more than 4,096 bytes, has not ended.
+func TestOnlyProcessesThatEndedAreLeftOut(t *testing.T) {
+	for err, want := range map[error]int{nil: 0, syscall.ENOENT: 0, syscall.ESRCH: 0, syscall.EACCES: 1, syscall.ENAMETOOLONG: 1} {
+		all := processTable{sawInit: true, asRoot: true}
+		all.unseen(err)
+		if all.hidden != want {
+			t.Errorf("%v: %d, want %d", err, all.hidden, want)
+		}
+	}
+}

@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/moby/sys/mountinfo"
 
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
+	"sentinel/internal/posixacl"
 	"sentinel/platform/linux/audit/filetree"
 	"sentinel/platform/linux/mounts"
 )
@@ -36,14 +38,14 @@ func treeChecks() []check {
 		{About: audit.About{
 			ID: "tree.setuid", Name: "Programs that give away rights", Severity: audit.High, Weight: 9, Unusual: true,
 			Reference:   "CIS 7.1.13",
-			Description: "A program with the set-user-ID bit gives everyone the rights of its owner: the classic back door.",
-			Formula:     "PASS when every program with the set-user-ID or set-group-ID bit, on all local file systems that are not mounted nosuid, belongs to a package that is known to ship it so. FAIL for one of no package, for a shell, an interpreter or a tool that writes files, and for a mode that the package does not have. Skipped without package data, or when not all could be looked at.",
+			Description: "A program with the set-user-ID bit gives everyone the rights of its owner, and one with file capabilities some of root's: the classic back door.",
+			Formula:     "PASS when every program with the set-user-ID or set-group-ID bit, or with file capabilities that lead to root (such as cap_setuid, cap_dac_override, cap_sys_admin, cap_sys_ptrace), on all local file systems that are not mounted nosuid, belongs to a package that is known to ship it so. FAIL for one of no package, for a shell, an interpreter or a tool that writes files, and for a mode that the package does not have. Skipped without package data, or when not all could be looked at.",
 		}, Run: setuid, Limit: treeLimit},
 		{About: audit.About{
 			ID: "tree.programs", Name: "Owner of programs", Severity: audit.High, Weight: 8, Unusual: true,
 			Reference:   "Lynis FILE-7524",
 			Description: "The owner of a program, or a group that can write it, decides what root and all others run.",
-			Formula:     "PASS when everything in /usr/bin, /usr/sbin and their like belongs to root and no group but that of root can write it. FAIL otherwise. /usr/local is left to the group staff, as Debian has it.",
+			Formula:     "PASS when everything in /usr/bin, /usr/sbin and their like belongs to root, no group but that of root can write it, and no access control list lets others. FAIL otherwise. /usr/local is left to the group staff, as Debian has it.",
 		}, Run: programs, Limit: treeLimit},
 		{About: audit.About{
 			ID: "tree.unpackaged", Name: "Programs of no package", Severity: audit.Medium, Weight: 3, Unusual: true,
@@ -101,10 +103,19 @@ var volatileDirs = []string{"/proc", "/sys", "/dev", "/run"}
 type foundFile struct {
 	path string
 	filetree.Entry
+	caps capabilities  // that lead to root
+	list posixacl.List // whom an access control list lets write, where that was looked at
 }
 
 func (f foundFile) String() string {
-	return fmt.Sprintf("%s: mode %04o, owner %d:%d", f.path, f.Mode&0o7777, f.UID, f.GID)
+	text := fmt.Sprintf("%s: mode %04o, owner %d:%d", f.path, f.Mode&0o7777, f.UID, f.GID)
+	if f.caps != 0 {
+		text += ", " + f.caps.String()
+	}
+	if len(f.list) > 0 {
+		text += ", " + f.list.String()
+	}
+	return text
 }
 
 // A fileList keeps the first files that are added and counts all.
@@ -138,6 +149,7 @@ func evidenceOf(list []foundFile) []string {
 type walkResult struct {
 	lock                                sync.Mutex
 	sum                                 filetree.Sum
+	unread                              atomic.Int64 // programs whose capabilities could not be read
 	writable, unowned, setuid, programs fileList
 }
 
@@ -146,8 +158,8 @@ func (r *walkResult) incomplete() string {
 	switch {
 	case r.sum.Cut:
 		return fmt.Sprintf("the walk ended at its bound, after %d files", r.sum.Entries)
-	case r.sum.Unseen > 0:
-		return fmt.Sprintf("folders and files that could not be read: %d", r.sum.Unseen)
+	case r.sum.Unseen+r.unread.Load() > 0:
+		return fmt.Sprintf("folders and files that could not be read: %d", r.sum.Unseen+r.unread.Load())
 	default:
 		return ""
 	}
@@ -177,7 +189,13 @@ func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 	defer cancel()
 	s := &walkResult{}
 	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: walkStarts(table, system), Skip: walkSkips(table, system), Entries: maxWalkEntries},
-		func(dir, name string, e filetree.Entry) { s.record(p, system, dir, name, e) })
+		func(dir, name string, e filetree.Entry) {
+			caps, err := m.capabilitiesOf(dir, name, e)
+			s.record(p, system, dir, name, e, caps)
+			if err != nil {
+				s.unread.Add(1)
+			}
+		})
 	return s, nil
 }
 
@@ -240,16 +258,16 @@ func walkSkips(table []*mountinfo.Info, system bool) func(path string) bool {
 }
 
 // record keeps what a check may object to.
-func (r *walkResult) record(p localUsers, system bool, dir, name string, e filetree.Entry) {
+func (r *walkResult) record(p localUsers, system bool, dir, name string, e filetree.Entry, caps capabilities) {
 	bits := e.Mode & 0o7777
 	file := e.Is(filetree.Regular)
-	suid := file && bits&(filetree.SetUID|filetree.SetGID) != 0 && bits&0o011 != 0
+	suid := file && bits&(filetree.SetUID|filetree.SetGID) != 0 && bits&0o011 != 0 || caps != 0
 	known := p.uids[e.UID] && p.gids[e.GID] || isDynamicID(e.UID) && (isDynamicID(e.GID) || p.gids[e.GID])
 	open := bits&filetree.OthersW != 0 && (file || bits&filetree.Sticky == 0)
 	if !suid && (!system || known && !open && e.UID == 0 && bits&0o020 == 0) {
 		return
 	}
-	one := foundFile{path: path.Join(dir, name), Entry: e}
+	one := foundFile{path: path.Join(dir, name), Entry: e, caps: caps}
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	if suid {
@@ -331,6 +349,9 @@ func programs(ctx context.Context, m *machine) audit.Finding {
 		if len(wrong) == 0 {
 			return audit.Passed("All belong to root")
 		}
+		for i := range wrong {
+			wrong[i].list, _ = m.listed(wrong[i])
+		}
 		return audit.Failed(humanize.Count(len(wrong), "program", "programs")+" can be changed by users other than root",
 			"Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. If a package put it there, install the package again.", evidenceOf(wrong)...)
 	})
@@ -340,6 +361,9 @@ func programs(ctx context.Context, m *machine) audit.Finding {
 // the set-user-ID bit may belong to the user of a service, as at(1) does: whether it should is
 // for tree.setuid to say.
 func (m *machine) othersCanChange(s foundFile) bool {
+	if _, listed := m.listed(s); listed {
+		return true
+	}
 	local := isBelow(s.path, "/usr/local")
 	switch {
 	case s.Mode&filetree.SetUID != 0 && s.Is(filetree.Regular):

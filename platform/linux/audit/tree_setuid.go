@@ -15,8 +15,8 @@ import (
 	"sentinel/platform/linux/packages"
 )
 
-// setuid compares the programs with the set-user-ID or set-group-ID bit with those
-// that packages ship.
+// setuid compares the programs with the set-user-ID or set-group-ID bit, or with capabilities that
+// lead to root, with those that packages ship.
 func setuid(ctx context.Context, m *machine) audit.Finding {
 	found, err := m.setuidPrograms(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func setuid(ctx context.Context, m *machine) audit.Finding {
 			return audit.Passed(humanize.Count(len(found), "program", "programs") + ", all as packages ship them")
 		}
 		return audit.Failed(humanize.Count(len(wrong), "program gives", "programs give")+" away rights and should not",
-			"Find out who put it there, then take the rights from each one that is named: sudo chmod ug-s FILE", wrong...)
+			"Find out who put it there, then take the rights from each one that is named: sudo chmod ug-s FILE, or where capabilities are named: sudo setcap -r FILE", wrong...)
 	})
 }
 
@@ -63,8 +63,8 @@ func (m *machine) rootOnly(file string) bool {
 	return false
 }
 
-// setuidPrograms returns the programs with the set-user-ID or set-group-ID bit
-// that others may run.
+// setuidPrograms returns the programs with the set-user-ID or set-group-ID bit, or with
+// capabilities that lead to root, that others may run.
 func (m *machine) setuidPrograms(ctx context.Context) (audit.List[foundFile], error) {
 	system, err := m.walkSystem(ctx)
 	if err != nil {
@@ -77,15 +77,17 @@ func (m *machine) setuidPrograms(ctx context.Context) (audit.List[foundFile], er
 	return system.list(&system.setuid).And(others.list(&others.setuid), "outside of the system: "), nil
 }
 
-// setuidFault says what is wrong with a program that has such a bit; "" when
-// nothing is.
+// setuidFault says what is wrong with a program that has such a bit or capability; "" when nothing
+// is. Package data hold no capabilities.
 func setuidFault(s foundFile, of packages.File) string {
 	const rights = filetree.SetUID | filetree.SetGID
 	switch {
 	case s.Mode&filetree.OthersW != 0:
 		return "which everyone can write"
-	case of.Package == "" && !of.Override:
+	case of.Package == "" && (!of.Override || s.caps != 0):
 		return "of no package"
+	case s.caps != 0 && grantsAnything(s.path):
+		return "which gives a shell or writes any file"
 	case of.Override && !grantsAnything(s.path):
 		return ""
 	case of.Mode >= 0 && s.Mode&rights&^uint32(of.Mode) != 0:
