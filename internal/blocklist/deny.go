@@ -3,11 +3,11 @@
 package blocklist
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
@@ -25,10 +25,13 @@ type denyReason struct {
 
 // denyReason returns the strongest reason against blocking a, or nil.
 func (l *List) denyReason(a netip.Addr, protected []ProtectedAddr) *denyReason {
-	if d := cmp.Or(specialAddress(a), otherSpelling(a, protected)); d != nil {
+	if d := specialAddress(a); d != nil {
 		return d
 	}
-	var found *denyReason
+	found := l.otherSpelling(a, protected)
+	if found != nil && found.always {
+		return found
+	}
 	for _, v := range protected {
 		if covers(v.Prefix, a) && (found == nil || v.Own || found.others && !v.OthersSession) {
 			found = &denyReason{sanitize.Text(v.Why, maxText), v.Own, v.OthersSession, v.Shared, v.Sessions}
@@ -42,19 +45,13 @@ func (l *List) denyReason(a netip.Addr, protected []ProtectedAddr) *denyReason {
 	return found
 }
 
-// otherSpelling refuses the IPv6 forms of an IPv4 address that is refused for being special or this
-// machine's own, as translators and tunnels have them: whoever asks for one means the other.
-func otherSpelling(a netip.Addr, protected []ProtectedAddr) *denyReason {
+// otherSpelling refuses the IPv6 forms of an IPv4 address that is refused itself, as translators and
+// tunnels have them: whoever asks for one means the other, and where there is no IPv4 that is how it is
+// reached. Sessions of others do not run over them.
+func (l *List) otherSpelling(a netip.Addr, protected []ProtectedAddr) *denyReason {
 	for _, inner := range target.Carried(a) {
-		found := specialAddress(inner)
-		for _, v := range protected {
-			if found == nil && v.Own && covers(v.Prefix, inner) {
-				found = &denyReason{why: sanitize.Text(v.Why, maxText), always: true}
-			}
-		}
-		if found != nil {
-			found.why = fmt.Sprintf("another form of %s, which is %s", inner, found.why)
-			return found
+		if d := l.denyReason(inner, protected); d != nil && !d.others {
+			return &denyReason{why: fmt.Sprintf("another form of %s, which is %s", inner, d.why), always: d.always}
 		}
 	}
 	return nil
@@ -71,6 +68,8 @@ func specialAddress(a netip.Addr) *denyReason {
 		return &denyReason{why: "a multicast address, which no packet comes from", always: true}
 	case a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		return &denyReason{why: "the broadcast address, which DHCP needs"}
+	case target.Metadata(a):
+		return &denyReason{why: "a service of the cloud, which gives machines their keys, names and settings"}
 	default:
 		return nil
 	}
@@ -88,7 +87,8 @@ func covers(p netip.Prefix, a netip.Addr) bool {
 // dependencies reads them. It may take seconds, and so must not be done under the lock.
 func (l *List) dependencies(ctx context.Context) depends {
 	protected, err := l.hostContext.ProtectedAddrs(ctx)
-	return depends{protected, err}
+	named, namedErr := l.hostContext.NamedAddrs(ctx)
+	return depends{slices.Concat(protected, named), errors.Join(err, namedErr)}
 }
 
 // checkAllowed refuses to block a where this machine depends on it, or where that
@@ -138,20 +138,21 @@ type Standing struct {
 	Listed  bool   // it is on the list already
 }
 
-// Standings tells of each address what a request to block it would meet, in one reading of the machine.
+// Standings tells of each address what a request to block it would meet, in one reading of the machine
+// and without asking name servers.
 // The error says what of that is not known, beside the rest.
 func (l *List) Standings(ctx context.Context, list []netip.Addr) (map[netip.Addr]Standing, error) {
-	on := l.dependencies(ctx)
+	protected, unknown := l.hostContext.ProtectedAddrs(ctx)
 	known, err := l.read(fileContent{})
 	entries := staying(known.entries, l.now())
 	found := make(map[netip.Addr]Standing, len(list))
 	for _, a := range list {
 		var s Standing
-		if d := l.denyReason(a, on.protected); d != nil {
+		if d := l.denyReason(a, protected); d != nil {
 			s.Refused = d.why
 		}
 		_, s.Listed = findEntry(entries, a)
 		found[a] = s
 	}
-	return found, errors.Join(on.unknown, err)
+	return found, errors.Join(unknown, err)
 }

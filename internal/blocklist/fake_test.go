@@ -30,6 +30,8 @@ type machine struct {
 	can       Abilities
 	protected []ProtectedAddr
 	unknown   error // of ProtectedAddrs
+	named     []ProtectedAddr
+	unnamed   error // of NamedAddrs
 	now       time.Time
 	lies      bool          // what is added is not there
 	bare      bool          // nor are the rules
@@ -169,6 +171,8 @@ func (m *machine) ProtectedAddrs(ctx context.Context) ([]ProtectedAddr, error) {
 	}
 	return m.protected, m.unknown
 }
+
+func (m *machine) NamedAddrs(context.Context) ([]ProtectedAddr, error) { return m.named, m.unnamed }
 
 func (m *machine) Kill(ctx context.Context, a netip.Addr) (int, error) {
 	if err := m.step(ctx, "cut"); err != nil {

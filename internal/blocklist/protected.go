@@ -26,6 +26,10 @@ type HostContext interface {
 	// stay reachable. What could not be read is an error beside the rest: unknown is no
 	// permission.
 	ProtectedAddrs(ctx context.Context) ([]ProtectedAddr, error)
+	// NamedAddrs lists those of servers that the configuration of this machine names, as the name
+	// servers tell them now. Only a new block asks for them: what restores blocks does so every minute,
+	// and before there is a network.
+	NamedAddrs(ctx context.Context) ([]ProtectedAddr, error)
 }
 
 // A ProtectedAddr is an address or a network that must stay reachable.

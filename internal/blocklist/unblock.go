@@ -109,7 +109,7 @@ func (u *UnblockPlan) Summary() string {
 	case u.damage != nil && !u.force:
 		return fmt.Sprintf("Would set the damaged list of blocked addresses aside, report it, and not unblock %s until asked again.", u.address)
 	case u.listed:
-		return fmt.Sprintf("Would let %s in again, which is blocked by %s %s.", u.address, u.stored.author(), until(u.stored.Ends))
+		return fmt.Sprintf("Would let %s in again, which is blocked by %q %s.", u.address, u.stored.author(), until(u.stored.Ends))
 	default:
 		return fmt.Sprintf("Would let %s in again, which the packet filter drops.", u.address)
 	}

@@ -92,7 +92,9 @@ type Blocklist struct {
 	// Backend finds the packet filter to use, or fails with FIREWALL_UNAVAILABLE.
 	Backend func(ctx context.Context) (blocklist.Backend, error)
 	Context blocklist.HostContext
-	Killer  blocklist.ConnKiller
+	// Resolver finds the receivers of reports; nil where they are not protected.
+	Resolver blocklist.Lookup
+	Killer   blocklist.ConnKiller
 	// Baseline restores the rules of a firewall that sentinel turned on itself, if it did, and
 	// reports whether they were missing.
 	Baseline func(ctx context.Context) (restored bool, err error)

@@ -20,7 +20,7 @@ func Forbidden(addr netip.Addr) string {
 		return "is no address"
 	case addr.Zone() != "" || addr.IsLinkLocalUnicast():
 		return "is of one link alone, as the metadata services of clouds are"
-	case isMetadata(addr):
+	case Metadata(addr):
 		return "is the metadata service of a cloud"
 	case addr.IsUnspecified() || addr.IsMulticast() || within(addr, "0.0.0.0/8", "240.0.0.0/4", "fec0::/10", "2001::/32", "100::/64"):
 		return "is not the address of one host"
@@ -43,11 +43,13 @@ func Own(addr netip.Addr, own []netip.Addr) bool {
 	return slices.ContainsFunc(Carried(addr), func(inner netip.Addr) bool { return Own(inner, own) })
 }
 
-// isMetadata recognizes the metadata services that are not link-local: all local
-// services of Amazon, those of Google, Alibaba, Oracle (two), Scaleway and Linode,
-// and the host service of Azure.
-func isMetadata(addr netip.Addr) bool {
-	return within(addr, "fd00:ec2::/32", "fd20:ce::254/128", "100.100.100.200/32", "192.0.0.192/32", "fd00:c1::a9fe:a9fe/128", "fd00:42::42/128", "fd00:a9fe:a9fe::1/128", "168.63.129.16/32")
+// Metadata recognizes the services by which clouds configure their machines: those at link-local
+// addresses (for containers, names and time too at Amazon; OpenStack over IPv6, Tencent), all local
+// services of Amazon, those of Google, Alibaba, Oracle (two), Scaleway and Linode, and the host
+// service of Azure.
+func Metadata(addr netip.Addr) bool {
+	return within(addr, "169.254.169.254/32", "169.254.170.2/32", "169.254.170.23/32", "169.254.169.253/32", "169.254.169.123/32", "169.254.169.249/32", "169.254.0.23/32", "fe80::a9fe:a9fe/128",
+		"fd00:ec2::/32", "fd20:ce::254/128", "100.100.100.200/32", "192.0.0.192/32", "fd00:c1::a9fe:a9fe/128", "fd00:42::42/128", "fd00:a9fe:a9fe::1/128", "168.63.129.16/32")
 }
 
 // metadataNames are the names of the same services inside their clouds.
@@ -91,7 +93,7 @@ func translated(b [16]byte) []netip.Addr {
 		netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]}), netip.AddrFrom4([4]byte{b[7], b[9], b[10], b[11]}),
 		netip.AddrFrom4([4]byte(b[9:13])), netip.AddrFrom4([4]byte(b[12:])),
 	}
-	places = slices.DeleteFunc(places, func(a netip.Addr) bool { return !a.IsLinkLocalUnicast() && !isMetadata(a) })
+	places = slices.DeleteFunc(places, func(a netip.Addr) bool { return !a.IsLinkLocalUnicast() && !Metadata(a) })
 	if b[12] != 0 {
 		places = append(places, netip.AddrFrom4([4]byte(b[12:])))
 	}

@@ -84,6 +84,7 @@ func Open(root string) (*host.Host, error) {
 		Recorder:   recorder(root),
 		Blocklist: host.Blocklist{
 			Backend:         func(ctx context.Context) (blocklist.Backend, error) { return linuxblocklist.DetectBackend(ctx, runner) },
+			Resolver:        resolver,
 			Context:         linuxblocklist.NewHostContext(root),
 			Killer:          linuxblocklist.ConnKiller{},
 			Baseline:        func(ctx context.Context) (bool, error) { return front.Restore(ctx, rules) },

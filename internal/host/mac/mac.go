@@ -128,7 +128,8 @@ func packetFilter(s System) host.Blocklist {
 	nothing := func(context.Context) (bool, error) { return false, nil }
 	return host.Blocklist{
 		Backend:         func(ctx context.Context) (blocklist.Backend, error) { return macblocklist.DetectBackend(ctx, parts) },
-		Context:         macblocklist.NewHostContext(s.Runner, s.EUID, s.PID),
+		Resolver:        &net.Resolver{},
+		Context:         macblocklist.NewHostContext(s.Runner, s.EUID, s.PID, s.Root),
 		Killer:          macblocklist.ConnKiller{Tool: pfctl.New(s.Runner)},
 		Baseline:        nothing,
 		BaselineMissing: nothing,

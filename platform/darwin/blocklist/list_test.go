@@ -39,7 +39,7 @@ func newList(t *testing.T, f *fakePF) *blocklist.List {
 	backend := func(ctx context.Context) (blocklist.Backend, error) {
 		return DetectBackend(ctx, Parts{Runner: w, StateDir: dir})
 	}
-	return blocklist.New(filepath.Join(dir, "blocklist.json"), backend, NewHostContext(w, 0, 900), ConnKiller{pfctl.New(w)}, nil)
+	return blocklist.New(filepath.Join(dir, "blocklist.json"), backend, NewHostContext(w, 0, 900, t.TempDir()), ConnKiller{pfctl.New(w)}, nil)
 }
 
 func block(t *testing.T, l *blocklist.List, address string, ttl time.Duration) (blocklist.BlockResult, error) {

@@ -5,6 +5,7 @@ package blocklist
 import (
 	"context"
 	"errors"
+	"net"
 	"net/netip"
 
 	"sentinel/internal/blocklist"
@@ -12,6 +13,7 @@ import (
 	"sentinel/internal/sysexec"
 	"sentinel/platform/darwin/routing"
 	macsessions "sentinel/platform/darwin/sessions"
+	"sentinel/platform/unix/servernames"
 )
 
 // HostContext reads what this machine must not lose contact with: its own
@@ -20,14 +22,21 @@ import (
 type HostContext struct {
 	runner   sysexec.Runner
 	sessions *macsessions.Reader
+	root     string // with the files of the configuration
 }
 
 var _ blocklist.HostContext = HostContext{}
 
 // NewHostContext returns the HostContext that programs of runner tell, for an
-// effective user: only root sees who is logged in. pid is that of this run.
-func NewHostContext(runner sysexec.Runner, euid, pid int) HostContext {
-	return HostContext{runner, macsessions.New(runner, euid, pid)}
+// effective user: only root sees who is logged in. pid is that of this run, root where the files of
+// the configuration are.
+func NewHostContext(runner sysexec.Runner, euid, pid int, root string) HostContext {
+	return HostContext{runner, macsessions.New(runner, euid, pid), root}
+}
+
+// NamedAddrs implements [blocklist.HostContext].
+func (s HostContext) NamedAddrs(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
+	return servernames.Lookup(ctx, s.root, &net.Resolver{})
 }
 
 // ProtectedAddrs implements [blocklist.HostContext].
@@ -37,6 +46,7 @@ func (s HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.ProtectedA
 		{Name: "addresses", Read: func(context.Context) ([]blocklist.ProtectedAddr, error) { return protectInterfaces(interfaces), err }},
 		{Name: "routes", Read: s.gateways},
 		{Name: "name servers", Read: s.resolvers},
+		{Name: "configuration", Read: func(context.Context) ([]blocklist.ProtectedAddr, error) { return servernames.Addresses(s.root) }},
 		{Name: "sessions", Read: func(ctx context.Context) ([]blocklist.ProtectedAddr, error) { return s.sessionPeers(ctx, interfaces) }},
 	}...)
 }

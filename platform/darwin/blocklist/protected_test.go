@@ -90,7 +90,7 @@ func (p programs) without(key string) programs {
 // protectedOn sums up what is protected, by prefix.
 func protectedOn(t *testing.T, p programs, euid int) (map[string]string, error) {
 	t.Helper()
-	list, err := NewHostContext(p, euid, 900).ProtectedAddrs(t.Context())
+	list, err := NewHostContext(p, euid, 900, t.TempDir()).ProtectedAddrs(t.Context())
 	found := map[string]string{}
 	for _, v := range list {
 		why := v.Why

@@ -6,22 +6,26 @@ package blocklist
 
 import (
 	"context"
+	"net"
 
 	"sentinel/internal/blocklist"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/sessions"
 	linuxsessions "sentinel/platform/linux/sessions"
+	"sentinel/platform/unix/servernames"
 )
 
 // HostContext reads what this machine must not lose contact with: its own
 // addresses, its gateways and name servers, the other ends of the kernel's tunnels, the servers of what
-// is mounted, and what carries the sessions of those who are logged in.
+// is mounted and those that its configuration names, and what carries the sessions of those who are
+// logged in.
 type HostContext struct {
 	root     string
 	sessions interface {
 		Model(ctx context.Context) (*sessions.Model, error)
 	}
 	kernel kernel
+	names  blocklist.Lookup
 }
 
 var _ blocklist.HostContext = (*HostContext)(nil)
@@ -29,7 +33,7 @@ var _ blocklist.HostContext = (*HostContext)(nil)
 // NewHostContext returns the HostContext of the system below root; "/" is the
 // live one. Addresses and routes are always those of the caller's network namespace.
 func NewHostContext(root string) *HostContext {
-	return &HostContext{root: root, sessions: linuxsessions.New(root), kernel: liveKernel()}
+	return &HostContext{root: root, sessions: linuxsessions.New(root), kernel: liveKernel(), names: &net.Resolver{PreferGo: true}}
 }
 
 // ProtectedAddrs implements [blocklist.HostContext].
@@ -40,8 +44,14 @@ func (s *HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.Protected
 		{Name: "name servers", Read: s.resolvers},
 		{Name: "tunnels", Read: s.tunnelEnds},
 		{Name: "storage", Read: s.storage},
+		{Name: "configuration", Read: func(context.Context) ([]blocklist.ProtectedAddr, error) { return servernames.Addresses(s.root) }},
 		{Name: "sessions", Read: s.sessionPeers},
 	}...)
+}
+
+// NamedAddrs implements [blocklist.HostContext].
+func (s *HostContext) NamedAddrs(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
+	return servernames.Lookup(ctx, s.root, s.names)
 }
 
 // ownAddresses lists those of the interfaces. An IPv6 address has no route while

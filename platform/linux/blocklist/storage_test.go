@@ -53,7 +53,7 @@ func TestServersOfWhatIsMountedAreProtected(t *testing.T) {
 	}
 }
 
-func TestStorageIsAmongWhatIsProtected(t *testing.T) {
+func TestServersOfConfigurationAreAmongWhatIsProtected(t *testing.T) {
 	testenv.Program(t, "ip", "iproute2")
 	if !testenv.Isolated(t) {
 		return
@@ -61,8 +61,12 @@ func TestStorageIsAmongWhatIsProtected(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{
 		"proc/1/stat":         "1 (init) S 0 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0 0 0 0\n",
 		"proc/self/mountinfo": "2 1 0:40 / /home rw - nfs4 files:/home rw,addr=192.0.2.20\n",
+		"etc/sssd/sssd.conf":  "[domain/x]\nldap_uri = ldap://192.0.2.21, ldaps://ldap.example\n",
 	})
-	if why := protectedBelow(t, root)["192.0.2.20/32"]; why != "a server of the file system at /home" {
-		t.Errorf("%q", why)
+	found := protectedBelow(t, root)
+	for prefix, want := range map[string]string{"192.0.2.20/32": "a server of the file system at /home", "192.0.2.21/32": "a directory server of this machine, which logins ask"} {
+		if found[prefix] != want {
+			t.Errorf("%s: %q", prefix, found[prefix])
+		}
 	}
 }
