@@ -73,7 +73,8 @@ func concerns(e Entry) []Warning {
 }
 
 // faults are the warnings about a program of an entry. A directory of libraries and the words of
-// shell scripts that are no path may be missing on a machine in good order.
+// shell scripts that are no path may be missing on a machine in good order. What a rule for files links
+// to or copies may be made while the system runs, and have any name.
 func faults(e Entry, p Program) []Warning {
 	var list []Warning
 	if inTmp(p.Path) {
@@ -81,6 +82,9 @@ func faults(e Entry, p Program) []Warning {
 	}
 	if p.Writable {
 		list = append(list, ProgramWritable)
+	}
+	if e.Kind == FileRule {
+		return list
 	}
 	if hidden(p.Path) {
 		list = append(list, ProgramHidden)

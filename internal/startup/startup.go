@@ -85,6 +85,8 @@ const (
 	KernelParameter Kind = "kernel_parameter"
 	PAMProgram      Kind = "pam_program"
 	PAMModule       Kind = "pam_module"
+	KernelHandler   Kind = "kernel_handler"
+	SudoPlugin      Kind = "sudo_plugin"
 	LoginHook       Kind = "login_hook"
 	AtJob           Kind = "at_job"
 	Timer           Kind = "timer_unit"
@@ -106,6 +108,10 @@ const (
 	LoginScript     Kind = "login_script"
 	NetworkScript   Kind = "network_script"
 	SleepScript     Kind = "sleep_script"
+	PackageHook     Kind = "package_hook"
+	LogScript       Kind = "log_script"
+	MailProgram     Kind = "mail_program"
+	FileRule        Kind = "file_rule"
 	AuthorizedKey   Kind = "authorized_key"
 	Extension       Kind = "extension"
 	KernelModule    Kind = "kernel_module"
@@ -117,8 +123,9 @@ const (
 
 // kinds has the order of the kinds.
 var kinds = []Kind{
-	Preload, KernelParameter, PAMProgram, PAMModule, LoginHook, AtJob, Timer, CronJob, Service, Daemon, Agent, BackgroundItem, BootScript, ModuleCommand,
-	UdevRule, Socket, PathUnit, DropIn, Generator, UserUnit, InitService, CronScript, LoginScript, NetworkScript, SleepScript, AuthorizedKey, Extension,
+	Preload, KernelParameter, PAMProgram, PAMModule, KernelHandler, SudoPlugin, LoginHook, AtJob, Timer, CronJob, Service, Daemon, Agent, BackgroundItem, BootScript, ModuleCommand,
+	UdevRule, Socket, PathUnit, DropIn, Generator, UserUnit, InitService, CronScript, LoginScript, NetworkScript, SleepScript, PackageHook, LogScript,
+	MailProgram, FileRule, AuthorizedKey, Extension,
 	KernelModule, LibraryPath, Autostart, DBusService, ShellStart,
 }
 

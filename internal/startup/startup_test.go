@@ -142,15 +142,19 @@ func TestWhatHasAWarningIsShownWhoeverOwnsIt(t *testing.T) {
 	gone.Programs = []Program{{Path: "/usr/bin/gone", Missing: true}}
 	home := entry(UserUnit, "home", Packaged)
 	home.Programs = []Program{{Path: "/home/mira/.local/bin/x", Writable: true}, {Path: "sh", Missing: true}}
+	rule := entry(FileRule, "rule", Packaged)
+	rule.Programs = []Program{{Path: "/.extra/key", Missing: true}, {Path: "/run/x", Origin: NoPackage}}
+	link := entry(FileRule, "link", Packaged)
+	link.Programs = []Program{{Path: "/tmp/x"}}
 	open := entry(CronScript, "open", Packaged)
 	open.Writable, open.Warnings = true, []Warning{UserMissing, FileWritable}
-	r := collect(t, &fixed{Found: Found{Entries: []Entry{gone, hide, open, home, tmp}}}, Options{})
+	r := collect(t, &fixed{Found: Found{Entries: []Entry{gone, hide, open, home, tmp, rule, link}}}, Options{})
 	got := map[string][]Warning{}
 	for _, i := range r.Items {
 		got[i.Name] = i.Warnings
 	}
 	want := map[string][]Warning{
-		"tmp": {ProgramInTmp, ProgramMissing}, "hidden": {ProgramHidden, ProgramUnpackaged}, "home": {ProgramWritable}, "open": {FileWritable, UserMissing},
+		"link": {ProgramInTmp}, "tmp": {ProgramInTmp, ProgramMissing}, "hidden": {ProgramHidden, ProgramUnpackaged}, "home": {ProgramWritable}, "open": {FileWritable, UserMissing},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -255,7 +259,7 @@ func TestASourceThatFailsFails(t *testing.T) {
 }
 
 func TestEachKindAndWarningHasItsPlace(t *testing.T) {
-	for _, k := range []Kind{Preload, KernelParameter, PAMProgram, PAMModule, LoginHook, AtJob, Timer, CronJob, Service, Daemon, Agent, BackgroundItem, BootScript, ModuleCommand, UdevRule, Socket, PathUnit, DropIn, Generator, UserUnit, InitService, CronScript, LoginScript, NetworkScript, SleepScript, AuthorizedKey, Extension, KernelModule, LibraryPath, Autostart, DBusService, ShellStart} {
+	for _, k := range []Kind{Preload, KernelParameter, PAMProgram, PAMModule, KernelHandler, SudoPlugin, LoginHook, AtJob, Timer, CronJob, Service, Daemon, Agent, BackgroundItem, BootScript, ModuleCommand, UdevRule, Socket, PathUnit, DropIn, Generator, UserUnit, InitService, CronScript, LoginScript, NetworkScript, SleepScript, PackageHook, LogScript, MailProgram, FileRule, AuthorizedKey, Extension, KernelModule, LibraryPath, Autostart, DBusService, ShellStart} {
 		if !slices.Contains(kinds, k) {
 			t.Errorf("%s has no place", k)
 		}

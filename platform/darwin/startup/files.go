@@ -3,9 +3,9 @@
 package startup
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -48,11 +48,11 @@ func (s *survey) table(name string, form crontab.Form, user string) {
 	if !ok {
 		return
 	}
-	jobs, bad := crontab.Parse(f.raw, form)
-	if len(bad) > 0 {
-		s.miss(name, fmt.Errorf("lines that are no job: %d, the first is line %d", len(bad), bad[0]))
+	table := crontab.Parse(f.raw, form)
+	if err := table.Unread(); err != nil {
+		s.miss(name, err)
 	}
-	for _, j := range jobs {
+	for _, j := range table.Entries {
 		if j.User == "" {
 			j.User = user
 		}
@@ -111,7 +111,8 @@ var homeFiles = []string{".zshenv", ".zprofile", ".zshrc", ".zlogin", ".bashrc",
 const (
 	agentsDir = "Library/LaunchAgents"
 	homeLimit = time.Second
-	maxHung   = 3 // homes that may not answer before the others are left out
+	homeBytes = 8 << 20 // kept of one home: a sparse file costs its user no disk
+	maxHung   = 3       // homes that may not answer before the others are left out
 	staff     = 20
 )
 
@@ -136,9 +137,10 @@ func (s *survey) homes(ctx context.Context) {
 			s.miss(a.home, errors.New("homes before it did not answer in time"))
 			continue
 		}
-		h, err := deadline.Call(ctx, homeLimit, func(context.Context) (*home, error) {
+		h, err := deadline.Call(ctx, homeLimit, func(ctx context.Context) (*home, error) {
 			h := &home{}
-			return h, s.as(a, func() { s.readHome(h, a.home, names) })
+			err := s.as(a, func() { s.readHome(ctx, h, a.home, names) })
+			return h, cmp.Or(err, ctx.Err())
 		})
 		if err != nil {
 			hung++
@@ -157,7 +159,7 @@ func (s *survey) as(a account, look func()) error {
 	return privilege.Look(privilege.Identity{UID: a.uid, GID: staff}, look)
 }
 
-func (s *survey) readHome(h *home, directory string, names []string) {
+func (s *survey) readHome(ctx context.Context, h *home, directory string, names []string) {
 	agents, err := hostfile.NamesBelow(s.path(directory), agentsDir, maxNames)
 	if err != nil && !hostfile.Missing(err) {
 		h.unread = append(h.unread, startup.Unread{Path: path.Join(directory, agentsDir), Err: hostfile.Reason(err)})
@@ -167,11 +169,16 @@ func (s *survey) readHome(h *home, directory string, names []string) {
 			names = append(names, path.Join(agentsDir, name))
 		}
 	}
+	left := homeBytes
 	for _, name := range names {
-		raw, meta, err := hostfile.ReadBelow(s.path(directory), name, maxFile)
+		if ctx.Err() != nil {
+			return
+		}
+		raw, meta, err := hostfile.ReadBelow(s.path(directory), name, min(maxFile, left))
 		full := path.Join(directory, name)
 		switch {
 		case err == nil:
+			left -= len(raw)
 			h.files = append(h.files, file{full, raw, meta})
 		case errors.Is(err, fs.ErrPermission):
 			h.unread = append(h.unread, startup.Unread{Path: path.Dir(full), Err: hostfile.Reason(err)})

@@ -4,7 +4,6 @@ package startup
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path"
 	"strconv"
@@ -71,12 +70,7 @@ func (s *survey) readByCron(name string) bool {
 	if s.debian() {
 		return runParts.Get().MatchString(name)
 	}
-	for _, suffix := range []string{"~", ".rpmsave", ".rpmorig", ".rpmnew", ".cron.hostname", ".dpkg-dist", ".pacnew"} {
-		if strings.HasSuffix(name, suffix) {
-			return false
-		}
-	}
-	return !strings.HasPrefix(name, ".")
+	return !isLeftover(name)
 }
 
 func (s *survey) debian() bool {
@@ -90,11 +84,11 @@ func (s *survey) table(name string, form crontab.Form, user string, read bool) {
 	if !ok {
 		return
 	}
-	jobs, bad := crontab.Parse([]byte(s.text(f)), form)
-	if len(bad) > 0 {
-		s.miss(f.name, fmt.Errorf("lines that are no job: %d, the first is line %d", len(bad), bad[0]))
+	table := crontab.Parse([]byte(s.text(f)), form)
+	if err := table.Unread(); err != nil {
+		s.miss(f.name, err)
 	}
-	for _, j := range jobs {
+	for _, j := range table.Entries {
 		s.job(f, j, user, read)
 	}
 }

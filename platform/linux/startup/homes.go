@@ -3,11 +3,13 @@
 package startup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -24,23 +26,70 @@ import (
 // shellFiles are what shells read for everybody.
 var shellFiles = []string{
 	"/etc/profile", "/etc/bash.bashrc", "/etc/bashrc", "/etc/bash.bash_logout", "/etc/environment", "/etc/zshenv", "/etc/zprofile", "/etc/zshrc", "/etc/zlogin",
-	"/etc/zsh/zshenv", "/etc/zsh/zprofile", "/etc/zsh/zshrc", "/etc/zsh/zlogin", "/etc/fish/config.fish", "/etc/csh.cshrc", "/etc/csh.login", "/etc/ksh.kshrc", "/etc/bash/bashrc", "/etc/ssh/sshrc",
+	"/etc/zlogout",
+	"/etc/zsh/zshenv", "/etc/zsh/zprofile", "/etc/zsh/zshrc", "/etc/zsh/zlogin", "/etc/zsh/zlogout", "/etc/fish/config.fish", "/etc/csh.cshrc", "/etc/csh.login", "/etc/csh.logout", "/etc/profile.local", "/etc/bash.bashrc.local", "/etc/ksh.kshrc", "/etc/bash/bashrc", "/etc/ssh/sshrc",
 }
 
 // homeFiles are what shells and sessions read for one user.
 var homeFiles = []string{
-	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshenv", ".zprofile", ".zshrc", ".zlogin", ".kshrc", ".cshrc", ".tcshrc", ".login",
-	".config/fish/config.fish", ".pam_environment", ".xprofile", ".xsession", ".xsessionrc", ".xinitrc", ".ssh/rc", ".ssh/environment",
+	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", // bash(1)
+	".bash_aliases", ".bash_completion", // .bashrc of Debian, bash_completion
+	".zshenv", ".zprofile", ".zshrc", ".zlogin", ".zlogout", // zsh(1)
+	".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", // ksh(1), mksh(1), tcsh(1)
+	".config/fish/config.fish",                                                                 // fish(1)
+	".pam_environment",                                                                         // pam_env.conf(5)
+	".xprofile", ".xsession", ".xsessionrc", ".xinitrc", ".xserverrc", ".Xclients", ".gnomerc", // Xsession(5), xinit(1)
+	".ssh/rc", ".ssh/environment", // sshd(8)
 }
 
+// A homeDir is a directory of a user from whose files something starts.
+type homeDir struct {
+	path   string // below the home
+	suffix string // of the files that count; "" is any
+	kind   startup.Kind
+	when   string
+}
+
+var homeDirs = []homeDir{
+	{".config/autostart", ".desktop", startup.Autostart, "graphical login"},                // Desktop Application Autostart Specification
+	{".local/share/dbus-1/services", ".service", startup.DBusService, "a call on the bus"}, // dbus-daemon(1)
+	{".config/environment.d", ".conf", startup.ShellStart, "login"},                        // environment.d(5)
+	{".config/fish/conf.d", ".fish", startup.ShellStart, "shell"},                          // fish(1)
+	{".local/share/fish/vendor_conf.d", ".fish", startup.ShellStart, "shell"},              // fish(1)
+	{".config/plasma-workspace/env", ".sh", startup.LoginScript, "graphical login"},        // startplasma of KDE
+	{".config/autostart-scripts", "", startup.LoginScript, "graphical login"},              // of KDE
+	{".config/user-tmpfiles.d", ".conf", startup.FileRule, "login"},                        // tmpfiles.d(5)
+	{".local/share/user-tmpfiles.d", ".conf", startup.FileRule, "login"},                   // tmpfiles.d(5)
+	{".config/containers/systemd", "", startup.UserUnit, "login"},                          // podman-systemd.unit(5)
+	{".config/systemd/user.control", "", "", ""},                                           // systemd.unit(5), for this and the next two
+	{".config/systemd/user", "", "", ""},
+	{".local/share/systemd/user", "", "", ""},
+}
+
+// runtimeDirs are those below the runtime directory of a user (systemd.unit(5), tmpfiles.d(5)).
+var runtimeDirs = []homeDir{
+	{"systemd/user.control", "", "", ""},
+	{"systemd/transient", "", "", ""},
+	{"systemd/generator.early", "", "", ""},
+	{"systemd/user", "", "", ""},
+	{"systemd/generator", "", "", ""},
+	{"systemd/generator.late", "", "", ""},
+	{"user-tmpfiles.d", ".conf", startup.FileRule, "login"},
+}
+
+// units reports whether the directory holds units of the service manager of the user.
+func (d homeDir) units() bool { return d.kind == "" }
+
 const (
-	userUnitDir  = ".config/systemd/user"
-	autostartDir = ".config/autostart"
-	busDir       = ".local/share/dbus-1/services"
+	forwardFile  = ".forward" // aliases(5)
+	runtimePlace = "/run/user"
 	maxHomes     = 500
 	homeLimit    = time.Second // for one home: it may be on a server that does not answer
 	homesAtOnce  = 8
-	maxHomeNames = 500 // in a directory of a home
+	maxHomeNames = 500      // in a directory of a home
+	homeBytes    = 8 << 20  // of one home, its names included: a sparse file costs its user no disk
+	allBytes     = 64 << 20 // of all homes; each has its share, which no other home can use up
+	nameBytes    = 256      // what a name takes beside its content
 )
 
 // shells finds what shells read for everybody.
@@ -52,47 +101,90 @@ func (s *survey) shells() {
 	}
 }
 
-// A home is what was read of the home of a user. A reader that hangs goes on filling its own.
+// A home is what was read of the home of a user, or of the runtime directory. A reader that hangs goes
+// on filling its own.
 type home struct {
 	user    userdb.User
+	place   string          // the directory
+	dirs    []homeDir       // below it
+	single  []string        // files below it
 	files   map[string]file // by their names below the home
 	enabled map[string]bool // units
 	unread  []startup.Unread
+	left    int  // bytes that may still be kept
+	cut     bool // not all was read
+}
+
+// errHome reports a home of which the rest was left out.
+var errHome = errors.New("its files are larger together than expected: not all were read")
+
+// spend counts what is kept.
+func (h *home) spend(bytes int) {
+	h.left = max(0, h.left-bytes)
+	if h.left == 0 {
+		h.leaveOut()
+	}
+}
+
+// leaveOut notes, once, that not all is kept.
+func (h *home) leaveOut() {
+	if !h.cut {
+		h.cut = true
+		h.unread = append(h.unread, startup.Unread{Path: h.place, Err: errHome})
+	}
 }
 
 // homes reads the homes side by side. One that does not answer costs its own time only.
 func (s *survey) homes(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, homesLimit)
 	defer cancel()
-	users := s.homeUsers()
 	keys := s.keyFiles()
-	read := make([]*home, len(users))
+	read := append(s.userHomes(keys), s.runtimes()...)
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, homesAtOnce)
-	for i, u := range users {
+	for i, empty := range read {
 		wait.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			h, err := deadline.Call(ctx, homeLimit, func(context.Context) (*home, error) {
-				h := &home{user: u, files: map[string]file{}, enabled: map[string]bool{}}
-				return h, s.with(&u, func() { s.readHome(h, keys) })
+			h, err := deadline.Call(ctx, homeLimit, func(ctx context.Context) (*home, error) {
+				h := *empty
+				h.files, h.enabled = map[string]file{}, map[string]bool{}
+				h.left = min(homeBytes, allBytes/len(read))
+				err := s.with(&h.user, func() { s.readHome(ctx, &h) })
+				return &h, cmp.Or(err, ctx.Err())
 			})
 			if err != nil {
-				h = &home{user: u, unread: []startup.Unread{{Path: u.Home, Err: err}}}
+				h = empty
+				h.cut = true
+				h.unread = []startup.Unread{{Path: h.place, Err: err}}
 			}
 			read[i] = h
 		})
 	}
 	wait.Wait()
 	s.ctx = ctx
+	managers := map[int]*manager{}
 	for _, h := range read {
 		s.homeEntries(h, keys)
+		if managers[h.user.UID] == nil {
+			managers[h.user.UID] = &manager{user: h.user, files: map[string]file{}, enabled: map[string]bool{}}
+		}
+		managers[h.user.UID].take(h)
+	}
+	for _, m := range managers {
+		s.homeUnits(m)
 	}
 }
 
-// homeUsers are the accounts with a home of their own, one for each home.
-func (s *survey) homeUsers() []userdb.User {
-	var list []userdb.User
+// userHomes are the homes of the accounts that have one of their own, to be read; each once.
+func (s *survey) userHomes(keys []string) []*home {
+	single := append(slices.Clone(homeFiles), forwardFile)
+	for _, name := range keys {
+		if !path.IsAbs(name) {
+			single = append(single, name)
+		}
+	}
+	var list []*home
 	seen := map[string]bool{}
 	for _, u := range s.users {
 		u.Home = path.Clean(u.Home)
@@ -104,7 +196,31 @@ func (s *survey) homeUsers() []userdb.User {
 			s.miss("/home", startup.ErrTooMany)
 			break
 		}
-		list = append(list, u)
+		list = append(list, &home{user: u, place: u.Home, dirs: homeDirs, single: single})
+	}
+	return list
+}
+
+// runtimes are the runtime directories of the users who have one, which is theirs (pam_systemd(8)).
+// Accounts of a directory service have one, too.
+func (s *survey) runtimes() []*home {
+	var list []*home
+	for _, name := range s.names(runtimePlace) {
+		place := path.Join(runtimePlace, name)
+		f, err := hostfile.Lstat(s.path(place))
+		uid, bad := strconv.Atoi(name)
+		if err != nil || bad != nil || !f.Mode.IsDir() || s.live() && f.UID != uid {
+			continue
+		}
+		if len(list) == maxHomes {
+			s.miss(runtimePlace, startup.ErrTooMany)
+			break
+		}
+		u := userdb.User{Name: s.owner(uid), UID: uid, GID: f.GID}
+		if known, ok := s.byName[u.Name]; ok {
+			u = known
+		}
+		list = append(list, &home{user: u, place: place, dirs: runtimeDirs})
 	}
 	return list
 }
@@ -137,71 +253,86 @@ func (s *survey) sshd() {
 }
 
 // readHome reads with the rights of the user and follows no link out of the home. It uses nothing
-// of the survey that changes.
-func (s *survey) readHome(h *home, keys []string) {
-	for _, name := range append(slices.Clone(homeFiles), keys...) {
-		if !path.IsAbs(name) {
-			s.readInHome(h, name)
-		}
+// of the survey that changes, and stops when nobody waits for it any more.
+func (s *survey) readHome(ctx context.Context, h *home) {
+	for _, name := range h.single {
+		s.readInHome(ctx, h, name)
 	}
-	for _, directory := range []string{autostartDir, busDir} {
-		for _, name := range s.namesInHome(h, directory) {
-			s.readInHome(h, path.Join(directory, name))
+	for _, d := range h.dirs {
+		for _, name := range s.namesInHome(ctx, h, d.path) {
+			switch {
+			case d.units():
+				s.readUnits(ctx, h, path.Join(d.path, name))
+			case strings.HasSuffix(name, d.suffix):
+				s.readInHome(ctx, h, path.Join(d.path, name))
+			}
 		}
-	}
-	for _, name := range s.namesInHome(h, userUnitDir) {
-		s.readUnits(h, name)
 	}
 }
 
-func (s *survey) readUnits(h *home, name string) {
-	file := path.Join(userUnitDir, name)
-	switch suffix := path.Ext(name); {
-	case suffix == ".wants" || suffix == ".requires":
-		for _, unit := range s.namesInHome(h, file) {
+// readUnits reads a name in a directory of units.
+func (s *survey) readUnits(ctx context.Context, h *home, file string) {
+	switch suffix := path.Ext(file); {
+	case h.left == 0 && unitKinds[suffix] == "": // its lists would have no end
+	case slices.Contains(wantedBy, suffix):
+		for _, unit := range s.namesInHome(ctx, h, file) {
 			h.enabled[unit] = true
 		}
 	case suffix == ".d":
-		for _, one := range s.namesInHome(h, file) {
+		for _, one := range s.namesInHome(ctx, h, file) {
 			if strings.HasSuffix(one, ".conf") {
-				s.readInHome(h, path.Join(file, one))
+				s.readInHome(ctx, h, path.Join(file, one))
 			}
 		}
 	case unitKinds[suffix] != "":
-		s.readInHome(h, file)
+		s.readInHome(ctx, h, file)
 	}
 }
 
-func (s *survey) readInHome(h *home, name string) {
-	raw, meta, err := hostfile.ReadBelow(s.path(h.user.Home), name, maxFile)
+func (s *survey) readInHome(ctx context.Context, h *home, name string) {
+	if ctx.Err() != nil {
+		return
+	}
+	limit := min(maxFile, h.left)
+	raw, meta, err := hostfile.ReadBelow(s.path(h.place), name, limit)
 	switch {
 	case hostfile.Missing(err):
 		return
 	case errors.Is(err, hostfile.ErrTooLarge):
-		h.files[name] = file{name: path.Join(h.user.Home, name), meta: meta, big: true}
+		if limit < maxFile && meta.Size <= maxFile { // for the sake of the others only
+			h.leaveOut()
+		}
+		h.files[name] = file{name: path.Join(h.place, name), meta: meta, big: true}
 	case err != nil:
-		name = path.Join(h.user.Home, name)
+		name = path.Join(h.place, name)
 		if errors.Is(err, fs.ErrPermission) { // of the directory, which has others
 			name = path.Dir(name)
 		}
 		h.unread = append(h.unread, startup.Unread{Path: name, Err: hostfile.Reason(err)})
 	default:
-		h.files[name] = file{name: path.Join(h.user.Home, name), raw: raw, meta: meta, open: meta.Mode&0o002 != 0}
+		h.spend(len(raw))
+		h.files[name] = file{name: path.Join(h.place, name), raw: raw, meta: meta, open: meta.Mode&0o002 != 0}
 	}
 }
 
-func (s *survey) namesInHome(h *home, directory string) []string {
-	names, err := hostfile.NamesBelow(s.path(h.user.Home), directory, maxHomeNames)
+func (s *survey) namesInHome(ctx context.Context, h *home, directory string) []string {
+	if ctx.Err() != nil {
+		return nil
+	}
+	names, err := hostfile.NamesBelow(s.path(h.place), directory, maxHomeNames)
 	if err != nil && !hostfile.Missing(err) {
-		h.unread = append(h.unread, startup.Unread{Path: path.Join(h.user.Home, directory), Err: hostfile.Reason(err)})
+		h.unread = append(h.unread, startup.Unread{Path: path.Join(h.place, directory), Err: hostfile.Reason(err)})
+	}
+	for _, name := range names {
+		h.spend(len(name) + nameBytes)
 	}
 	return names
 }
 
-// homeEntries adds what was read of a home.
+// homeEntries adds what was read of a home, but for units.
 func (s *survey) homeEntries(h *home, keys []string) {
-	if len(h.files) == 0 && len(h.unread) > 0 && h.unread[0].Path != h.user.Home {
-		h.unread = []startup.Unread{{Path: h.user.Home, Err: h.unread[0].Err}} // nothing at all could be read
+	if len(h.files) == 0 && len(h.unread) > 0 {
+		h.unread = []startup.Unread{{Path: h.place, Err: h.unread[0].Err}} // nothing at all could be read
 	}
 	for _, u := range h.unread {
 		s.miss(u.Path, u.Err)
@@ -216,23 +347,37 @@ func (s *survey) homeEntries(h *home, keys []string) {
 			s.dotFile(h.user, f)
 		}
 	}
-	units := map[string]file{}
 	for _, name := range sorted(h.files) {
-		f := h.files[name]
-		switch directory := path.Dir(name); {
-		case directory == autostartDir && strings.HasSuffix(name, ".desktop"):
-			e, programs := autostart(path.Base(name), s.text(f))
-			e.User = h.user.Name
-			s.addUser(h.user, f, e, programs...)
-		case directory == busDir && strings.HasSuffix(name, ".service"):
-			e, programs := busService(path.Base(name), h.user.Name, s.text(f))
-			s.addUser(h.user, f, e, programs...)
-		case strings.HasPrefix(name, userUnitDir+"/"):
-			units[name] = f
+		at := slices.IndexFunc(h.dirs, func(d homeDir) bool { return d.path == path.Dir(name) })
+		if at >= 0 && !h.dirs[at].units() {
+			s.homeFile(h.user, h.dirs[at], h.files[name])
 		}
 	}
-	s.homeUnits(h.user, units, h.enabled)
+	if f, ok := h.files[forwardFile]; ok {
+		for _, one := range mailPrograms(s.text(f)) {
+			s.addUser(h.user, f, startup.Entry{Kind: startup.MailProgram, Name: forwardFile, Line: one.line, Identity: one.content, Content: one.content, When: "mail", User: h.user.Name, Enabled: new(true)}, one.programs...)
+		}
+	}
 	s.homeKeys(h, keys)
+}
+
+// homeFile adds a file in a directory of a user.
+func (s *survey) homeFile(u userdb.User, d homeDir, f file) {
+	e := startup.Entry{Kind: d.kind, Name: path.Base(f.name), When: d.when, User: u.Name, Enabled: new(!isLeftover(path.Base(f.name)))}
+	var programs []string
+	switch d.kind {
+	case startup.Autostart:
+		e, programs = autostart(e.Name, s.text(f))
+		e.User = u.Name
+	case startup.DBusService:
+		e, programs = busService(e.Name, u.Name, s.text(f))
+	case startup.FileRule:
+		programs = fileRules(s.text(f))[0].programs
+	case startup.UserUnit: // what the container runs is in its image
+	default:
+		programs = scriptPrograms([]byte(s.text(f)))
+	}
+	s.addUser(u, f, e, programs...)
 }
 
 func sorted(files map[string]file) []string {

@@ -71,10 +71,28 @@ func TestDesktopEntriesSayWhetherTheyStart(t *testing.T) {
 	}
 }
 
+// What a setting of the kernel has run is told by its program where its other words say nothing of that.
+func TestOnlyAPlainCommandIsOfThePackageOfItsProgram(t *testing.T) {
+	for command, want := range map[string]bool{
+		"|/usr/lib/systemd/systemd-coredump %P %u %g %s %t %c %h": true, "|/usr/share/apport/apport -p%p -s%s -c%c -- %E": true, "/sbin/modprobe": true,
+		"|/usr/bin/python3 /home/mira/x.py": false, "|/bin/sh -c /tmp/x": false, "|/usr/bin/env x1": false, "|/bin/sh x.sh": false, "": false,
+	} {
+		if got := isPlain(command); got != want {
+			t.Errorf("%q: %v", command, got)
+		}
+	}
+	for value, want := range map[string][]string{"|/bin/a %p": {"/bin/a"}, "core.%p": nil, "/bin/a": nil, "": nil} {
+		if diff := cmp.Diff(want, handlerPrograms("kernel.core_pattern", value)); diff != "" {
+			t.Errorf("%q: %s", value, diff)
+		}
+	}
+}
+
 // The programs that are found stand in the text.
 func FuzzParsers(f *testing.F) {
 	f.Add("[Service]\nExecStart=@/bin/a b \\\n c\nEnvironment=\"LD_PRELOAD=/x\"\n[Desktop Entry]\nExec=a\nHidden=true")
 	f.Add("auth [a=b] pam_exec.so /bin/x\n#!/bin/sh\ncommand=\"/bin/y\"\nRUN+=\"/bin/z %k\"\ncd / || {\n}\nx")
+	f.Add("DPkg::Post-Invoke { \"/bin/a\"; };\npost-invoke=/bin/b\npostrotate\n/bin/c\nendscript\n:a:M::b::/bin/d:\nL /x - - - - \"/bin/e f\"\nPlugin a b.so\na: \"|/bin/g\"")
 	f.Fuzz(func(t *testing.T, text string) {
 		var u unit
 		u.read(text)
@@ -92,6 +110,16 @@ func FuzzParsers(f *testing.F) {
 				t.Errorf("%+v", line)
 			}
 		}
+		for _, h := range hookFiles {
+			for _, one := range h.read(text) {
+				for _, name := range one.programs {
+					if strings.ContainsAny(name, "\n\x00") {
+						t.Errorf("%q", name)
+					}
+				}
+			}
+		}
+		isPlain(text)
 		atCommands(text)
 		withoutComments(text)
 	})

@@ -5,10 +5,12 @@ package startup
 import (
 	"bytes"
 	"path"
+	"slices"
 	"strings"
 
 	"sentinel/internal/lazyregexp"
 	"sentinel/internal/startup"
+	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/shellscript"
 )
 
@@ -22,51 +24,100 @@ type scriptDir struct {
 	sourced bool   // read by a shell, so that they need not be executable
 }
 
-var scriptDirs = []scriptDir{
-	{kind: startup.CronScript, path: "/etc/cron.hourly", when: "hourly", parts: true},
-	{kind: startup.CronScript, path: "/etc/cron.daily", when: "daily", parts: true},
-	{kind: startup.CronScript, path: "/etc/cron.weekly", when: "weekly", parts: true},
-	{kind: startup.CronScript, path: "/etc/cron.monthly", when: "monthly", parts: true},
-	{kind: startup.CronScript, path: "/etc/cron.yearly", when: "yearly", parts: true},
-	{kind: startup.CronScript, path: "/etc/periodic/15min", when: "every 15 minutes", parts: true},
-	{kind: startup.CronScript, path: "/etc/periodic/hourly", when: "hourly", parts: true},
-	{kind: startup.CronScript, path: "/etc/periodic/daily", when: "daily", parts: true},
-	{kind: startup.CronScript, path: "/etc/periodic/weekly", when: "weekly", parts: true},
-	{kind: startup.CronScript, path: "/etc/periodic/monthly", when: "monthly", parts: true},
-	{kind: startup.BootScript, path: "/etc/local.d", when: "boot", suffix: ".start"},
-	{kind: startup.Generator, path: "/etc/systemd/system-generators", when: "boot, reload"},
-	{kind: startup.Generator, path: "/run/systemd/system-generators", when: "boot, reload"},
-	{kind: startup.Generator, path: "/usr/local/lib/systemd/system-generators", when: "boot, reload"},
-	{kind: startup.Generator, path: "/usr/lib/systemd/system-generators", when: "boot, reload"},
-	{kind: startup.Generator, path: "/lib/systemd/system-generators", when: "boot, reload"},
-	{kind: startup.Generator, path: "/etc/systemd/user-generators", when: "login"},
-	{kind: startup.Generator, path: "/usr/local/lib/systemd/user-generators", when: "login"},
-	{kind: startup.Generator, path: "/usr/lib/systemd/user-generators", when: "login"},
-	{kind: startup.Generator, path: "/etc/systemd/system-environment-generators", when: "boot"},
-	{kind: startup.Generator, path: "/usr/lib/systemd/system-environment-generators", when: "boot"},
-	{kind: startup.Generator, path: "/etc/systemd/user-environment-generators", when: "login"},
-	{kind: startup.Generator, path: "/usr/lib/systemd/user-environment-generators", when: "login"},
-	{kind: startup.LoginScript, path: "/etc/update-motd.d", when: "login", parts: true},
-	{kind: startup.LoginScript, path: "/etc/X11/Xsession.d", when: "graphical login", sourced: true},
-	{kind: startup.LoginScript, path: "/etc/X11/xinit/xinitrc.d", when: "graphical login"},
-	{kind: startup.NetworkScript, path: "/etc/network/if-pre-up.d", when: "network", parts: true},
-	{kind: startup.NetworkScript, path: "/etc/network/if-up.d", when: "network", parts: true},
-	{kind: startup.NetworkScript, path: "/etc/network/if-down.d", when: "network", parts: true},
-	{kind: startup.NetworkScript, path: "/etc/network/if-post-down.d", when: "network", parts: true},
-	{kind: startup.NetworkScript, path: "/etc/NetworkManager/dispatcher.d", when: "network"},
-	{kind: startup.NetworkScript, path: "/usr/lib/NetworkManager/dispatcher.d", when: "network"},
-	{kind: startup.NetworkScript, path: "/etc/networkd-dispatcher/routable.d", when: "network"},
-	{kind: startup.NetworkScript, path: "/etc/dhcp/dhclient-enter-hooks.d", when: "network", sourced: true},
-	{kind: startup.NetworkScript, path: "/etc/dhcp/dhclient-exit-hooks.d", when: "network", sourced: true},
-	{kind: startup.NetworkScript, path: "/etc/ppp/ip-up.d", when: "network", parts: true},
-	{kind: startup.SleepScript, path: "/etc/systemd/system-sleep", when: "sleep"},
-	{kind: startup.SleepScript, path: "/usr/lib/systemd/system-sleep", when: "sleep"},
-	{kind: startup.SleepScript, path: "/etc/systemd/system-shutdown", when: "shutdown"},
-	{kind: startup.SleepScript, path: "/usr/lib/systemd/system-shutdown", when: "shutdown"},
-	{kind: startup.SleepScript, path: "/etc/pm/sleep.d", when: "sleep"},
-	{kind: startup.ShellStart, path: "/etc/profile.d", when: "login", sourced: true},
-	{kind: startup.ShellStart, path: "/etc/fish/conf.d", when: "shell", suffix: ".fish", sourced: true},
-	{kind: startup.ShellStart, path: "/etc/bash/bashrc.d", when: "shell", sourced: true}, // of Gentoo and Alpine
+var scriptDirs = slices.Concat(
+	[]scriptDir{ // run-parts(8); of Alpine
+		{kind: startup.CronScript, path: "/etc/cron.hourly", when: "hourly", parts: true},
+		{kind: startup.CronScript, path: "/etc/cron.daily", when: "daily", parts: true},
+		{kind: startup.CronScript, path: "/etc/cron.weekly", when: "weekly", parts: true},
+		{kind: startup.CronScript, path: "/etc/cron.monthly", when: "monthly", parts: true},
+		{kind: startup.CronScript, path: "/etc/cron.yearly", when: "yearly", parts: true},
+		{kind: startup.CronScript, path: "/etc/periodic/15min", when: "every 15 minutes", parts: true},
+		{kind: startup.CronScript, path: "/etc/periodic/hourly", when: "hourly", parts: true},
+		{kind: startup.CronScript, path: "/etc/periodic/daily", when: "daily", parts: true},
+		{kind: startup.CronScript, path: "/etc/periodic/weekly", when: "weekly", parts: true},
+		{kind: startup.CronScript, path: "/etc/periodic/monthly", when: "monthly", parts: true},
+	},
+	within(scriptDir{kind: startup.BootScript, path: "/etc", when: "boot", suffix: ".start"}, "local.d"),                // OpenRC's service local
+	within(scriptDir{kind: startup.BootScript, path: "/etc/initramfs-tools/scripts", when: "boot"}, initramfsStages...), // initramfs-tools(7)
+	within(scriptDir{kind: startup.BootScript, path: "/usr/share/initramfs-tools/scripts", when: "boot"}, initramfsStages...),
+	eachRoot(scriptDir{kind: startup.Generator, path: "/systemd/system-generators", when: "boot, reload"}),                           // systemd.generator(7)
+	eachRoot(scriptDir{kind: startup.Generator, path: "/systemd/user-generators", when: "login"}),                                    // systemd.generator(7)
+	eachRoot(scriptDir{kind: startup.Generator, path: "/systemd/system-environment-generators", when: "boot"}),                       // systemd.environment-generator(7)
+	eachRoot(scriptDir{kind: startup.Generator, path: "/systemd/user-environment-generators", when: "login"}),                        // systemd.environment-generator(7)
+	within(scriptDir{kind: startup.LoginScript, path: "/etc", when: "login", parts: true}, "update-motd.d"),                          // update-motd(5)
+	within(scriptDir{kind: startup.LoginScript, path: "/etc/X11", when: "graphical login", sourced: true}, "Xsession.d", "Xreset.d"), // Xsession(5)
+	within(scriptDir{kind: startup.LoginScript, path: "/etc/X11/xinit", when: "graphical login"}, "xinitrc.d"),                       // xinit(1)
+	within(scriptDir{kind: startup.LoginScript, path: "/etc/gdm3", when: "graphical login"}, displayStages...),                       // documentation of GDM
+	within(scriptDir{kind: startup.LoginScript, path: "/etc/gdm", when: "graphical login"}, displayStages...),
+	within(scriptDir{kind: startup.NetworkScript, path: "/etc/network", when: "network", parts: true}, "if-pre-up.d", "if-up.d", "if-down.d", "if-post-down.d"), // interfaces(5)
+	within(scriptDir{kind: startup.NetworkScript, path: "/etc/NetworkManager", when: "network"}, dispatcherDirs...),                                             // NetworkManager-dispatcher(8)
+	within(scriptDir{kind: startup.NetworkScript, path: "/usr/lib/NetworkManager", when: "network"}, dispatcherDirs...),
+	within(scriptDir{kind: startup.NetworkScript, path: "/etc/networkd-dispatcher", when: "network"}, linkStates...), // networkd-dispatcher(8)
+	within(scriptDir{kind: startup.NetworkScript, path: "/usr/lib/networkd-dispatcher", when: "network"}, linkStates...),
+	within(scriptDir{kind: startup.NetworkScript, path: "/etc/dhcp", when: "network", sourced: true}, "dhclient-enter-hooks.d", "dhclient-exit-hooks.d", "dhclient.d"),      // dhclient-script(8)
+	within(scriptDir{kind: startup.NetworkScript, when: "network", sourced: true}, "/lib/dhcpcd/dhcpcd-hooks", "/usr/lib/dhcpcd/dhcpcd-hooks", "/usr/libexec/dhcpcd-hooks"), // dhcpcd-run-hooks(8)
+	within(scriptDir{kind: startup.NetworkScript, path: "/etc/ppp", when: "network", parts: true}, "ip-pre-up.d", "ip-up.d", "ip-down.d", "ipv6-up.d", "ipv6-down.d"),       // pppd(8)
+	within(scriptDir{kind: startup.NetworkScript, path: "/etc/resolvconf", when: "network", parts: true}, "update.d", "update-libc.d"),                                      // resolvconf(8)
+	within(scriptDir{kind: startup.NetworkScript, path: "/etc/ifplugd", when: "network", parts: true}, "action.d"),                                                          // ifplugd(8)
+	within(scriptDir{kind: startup.NetworkScript, path: "/etc/libvirt", when: "virtual machine"}, "hooks"),                                                                  // libvirt.org/hooks.html
+	within(scriptDir{kind: startup.SleepScript, path: "/etc/systemd", when: "sleep"}, "system-sleep"),                                                                       // systemd-sleep(8)
+	within(scriptDir{kind: startup.SleepScript, path: "/usr/lib/systemd", when: "sleep"}, "system-sleep"),
+	within(scriptDir{kind: startup.SleepScript, path: "/etc/systemd", when: "shutdown"}, "system-shutdown"), // systemd-shutdown(8)
+	within(scriptDir{kind: startup.SleepScript, path: "/usr/lib/systemd", when: "shutdown"}, "system-shutdown"),
+	within(scriptDir{kind: startup.SleepScript, when: "sleep"}, "/etc/elogind/system-sleep", "/usr/lib/elogind/system-sleep", "/lib/elogind/system-sleep"),                                           // elogind(8)
+	within(scriptDir{kind: startup.SleepScript, when: "sleep"}, "/etc/pm/sleep.d", "/etc/pm/power.d", "/usr/lib/pm-utils/sleep.d"),                                                                   // pm-action(8)
+	within(scriptDir{kind: startup.PackageHook, path: "/etc/kernel", when: "kernel package", parts: true}, "preinst.d", "postinst.d", "prerm.d", "postrm.d", "header_postinst.d", "header_postrm.d"), // kernel-img.conf(5), deb-postinst of kernels
+	within(scriptDir{kind: startup.PackageHook, when: "kernel package", suffix: ".install"}, "/etc/kernel/install.d", "/usr/lib/kernel/install.d"),                                                   // kernel-install(8)
+	within(scriptDir{kind: startup.PackageHook, path: "/etc", when: "kernel package"}, "grub.d"),                                                                                                     // grub-mkconfig(8)
+	within(scriptDir{kind: startup.PackageHook, when: "kernel package"}, "/etc/initramfs-tools/hooks", "/usr/share/initramfs-tools/hooks"),                                                           // initramfs-tools(7)
+	within(scriptDir{kind: startup.PackageHook, when: "kernel package", suffix: ".conf", sourced: true}, "/etc/dracut.conf.d", "/usr/lib/dracut/dracut.conf.d"),                                      // dracut.conf(5)
+	within(scriptDir{kind: startup.PackageHook, when: "package"}, "/etc/needrestart/hook.d", "/etc/needrestart/notify.d", "/etc/needrestart/restart.d"),                                              // needrestart(1)
+	within(scriptDir{kind: startup.PackageHook, when: "package"}, "/etc/apk/commit_hooks.d", "/usr/lib/zypp/plugins/commit"),                                                                         // apk-commit_hooks(5), libzypp
+	within(scriptDir{kind: startup.ShellStart, path: "/etc", when: "login", sourced: true}, "profile.d"),                                                                                             // profile of distributions
+	within(scriptDir{kind: startup.ShellStart, when: "shell", suffix: ".fish", sourced: true}, "/etc/fish/conf.d", "/usr/share/fish/vendor_conf.d"),                                                  // fish(1)
+	within(scriptDir{kind: startup.ShellStart, when: "shell", sourced: true}, "/etc/bash/bashrc.d", "/etc/bash_completion.d"),                                                                        // bashrc of Gentoo and Alpine; bash_completion
+)
+
+// The names of directories that stand side by side.
+var (
+	initramfsStages = []string{"init-top", "init-premount", "local-top", "local-block", "local-premount", "local-bottom", "nfs-top", "nfs-premount", "nfs-bottom", "init-bottom", "panic"}
+	displayStages   = []string{"Init", "PostLogin", "PreSession", "PostSession"}
+	dispatcherDirs  = []string{"dispatcher.d", "dispatcher.d/pre-up.d", "dispatcher.d/pre-down.d", "dispatcher.d/no-wait.d"}
+	linkStates      = []string{"routable.d", "dormant.d", "no-carrier.d", "off.d", "carrier.d", "degraded.d", "configuring.d", "configured.d", "initialized.d"}
+)
+
+// singleScripts are files that are run, or read by a script of root, where they exist.
+var singleScripts = []scriptDir{
+	{kind: startup.BootScript, path: "/etc/rc.local", when: "boot"},                                  // systemd-rc-local-generator(8)
+	{kind: startup.BootScript, path: "/etc/rc.d/rc.local", when: "boot"},                             // of Red Hat
+	{kind: startup.BootScript, path: "/etc/boot.d/rc.local", when: "boot"},                           // of SUSE
+	{kind: startup.BootScript, path: "/etc/init.d/boot.local", when: "boot"},                         // of SUSE
+	{kind: startup.BootScript, path: "/etc/initscript", when: "boot"},                                // initscript(5)
+	{kind: startup.LoginScript, path: "/etc/security/namespace.init", when: "login"},                 // namespace.conf(5)
+	{kind: startup.NetworkScript, path: "/etc/dhclient-enter-hooks", when: "network", sourced: true}, // dhclient-script(8)
+	{kind: startup.NetworkScript, path: "/etc/dhclient-exit-hooks", when: "network", sourced: true},  // dhclient-script(8)
+	{kind: startup.NetworkScript, path: "/etc/dhcpcd.enter-hook", when: "network", sourced: true},    // dhcpcd-run-hooks(8)
+	{kind: startup.NetworkScript, path: "/etc/dhcpcd.exit-hook", when: "network", sourced: true},     // dhcpcd-run-hooks(8)
+	{kind: startup.NetworkScript, path: "/etc/ppp/ip-up", when: "network"},                           // pppd(8)
+	{kind: startup.NetworkScript, path: "/etc/ppp/ip-down", when: "network"},                         // pppd(8)
+	{kind: startup.PackageHook, path: "/etc/dracut.conf", when: "kernel package", sourced: true},     // dracut.conf(5)
+}
+
+// within is one entry of the table for each name in the directory of d, or for each absolute one
+// where d has none.
+func within(d scriptDir, names ...string) []scriptDir {
+	var list []scriptDir
+	for _, name := range names {
+		one := d
+		one.path = path.Join(d.path, name)
+		list = append(list, one)
+	}
+	return list
+}
+
+// eachRoot is one entry of the table for each directory where systemd looks.
+func eachRoot(d scriptDir) []scriptDir {
+	return within(scriptDir{kind: d.kind, when: d.when}, below(d.path)...)
 }
 
 // scripts finds the programs in directories that are run whole, and the script of the boot.
@@ -80,16 +131,17 @@ func (s *survey) scripts() {
 			}
 		}
 	}
-	for _, name := range []string{"/etc/rc.local", "/etc/rc.d/rc.local", "/etc/boot.d/rc.local", "/etc/init.d/boot.local"} {
-		if real, names := path.Dir(name), s.names(path.Dir(name)); len(names) > 0 {
-			s.single(seen, scriptDir{kind: startup.BootScript, when: "boot"}, path.Join(real, path.Base(name)))
-		}
+	for _, d := range singleScripts {
+		s.single(seen, d, d.path)
 	}
 }
 
 // single adds a script that other names may lead to as well.
 func (s *survey) single(seen map[string]bool, d scriptDir, name string) {
 	real, err := s.resolve(name)
+	if err != nil && !hostfile.Missing(err) {
+		s.miss(name, err)
+	}
 	if err != nil || seen[real] {
 		return
 	}
@@ -98,6 +150,9 @@ func (s *survey) single(seen map[string]bool, d scriptDir, name string) {
 }
 
 func (s *survey) script(d scriptDir, name string) {
+	if s.isDirectory(name) {
+		return
+	}
 	f, ok := s.open(name)
 	if !ok {
 		return

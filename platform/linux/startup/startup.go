@@ -41,7 +41,7 @@ const (
 // families are the ways in which something starts by itself.
 var families = []func(*survey){
 	(*survey).units, (*survey).cron, (*survey).at, (*survey).scripts, (*survey).services, (*survey).shells, (*survey).loader, (*survey).pam, (*survey).udev,
-	(*survey).modules, (*survey).kernel, (*survey).desktop, (*survey).dbus, (*survey).sshd,
+	(*survey).modules, (*survey).kernel, (*survey).desktop, (*survey).dbus, (*survey).sshd, (*survey).hooks, (*survey).handlers,
 }
 
 // Startup implements [startup.Source].

@@ -185,7 +185,7 @@ func (r *rpm) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) 
 }
 
 func TestMachinesAreSurveyedWhole(t *testing.T) {
-	for name, runner := range map[string]sysexec.Runner{"debian": nil, "fedora": &rpm{}, "alpine": nil} {
+	for name, runner := range map[string]sysexec.Runner{"debian": nil, "fedora": &rpm{}, "alpine": nil, "places": nil} {
 		got := described(surveyed(t, build(t, name), runner))
 		if r, ok := runner.(*rpm); ok && r.runs != 2 {
 			t.Errorf("rpm was run %d times", r.runs)
@@ -235,7 +235,7 @@ func TestHostileFilesAreSaidToBeUnread(t *testing.T) {
 	want := map[string]string{
 		"/etc/crontab": "lines that are no job: 2, the first is line 1", "/etc/cron.d/huge": "larger than expected", "/etc/cron.d/pipe": "not a regular file",
 		"/etc/ld.so.preload": "not a regular file", "/etc/rc.local": "not a regular file", "/home/mira/.zshrc": "not a regular file", "/home/mira/.bashrc": "larger than expected",
-		"/etc/cron.d/many": "lines that are no job: 500, the first is line 1001",
+		"/etc/cron.d/many": "jobs beyond the first 1000: 500",
 	}
 	if diff := cmp.Diff(want, unread); diff != "" {
 		t.Error(diff)
@@ -249,6 +249,75 @@ func TestHostileFilesAreSaidToBeUnread(t *testing.T) {
 	}
 	if jobs != 1001 || !bashrc {
 		t.Errorf("%d jobs; .bashrc %v", jobs, bashrc)
+	}
+}
+
+// Sparse files cost a user nothing, so what is kept of a home has a bound, and nobody else's has less.
+func TestFilesOfAHomeAreBoundedTogether(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{
+		"etc/passwd": "mira:x:1000:1000::/home/mira:/bin/sh\nzoe:x:1001:1001::/home/zoe:/bin/sh\n",
+		"home/mira/.config/systemd/user/a.service": "[Service]\nExecStart=/opt/a\n",
+		"home/zoe/.bashrc":                         "/opt/zoe\n",
+		"home/zoe/.config/systemd/user/a.service":  "[Service]\nExecStart=/opt/a\n",
+	})
+	for i := range homeBytes/maxFile + 3 {
+		name := filepath.Join(root, "home/mira/.config/autostart", strconv.Itoa(i)+".desktop")
+		write(t, name, nil)
+		if err := os.Truncate(name, maxFile); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := surveyed(t, root, nil)
+	unread := map[string]string{}
+	for _, u := range found.Unread {
+		unread[u.Path] = u.Err.Error()
+	}
+	for place, want := range map[string]string{"/home/mira": errHome.Error(), "/home/mira/.config/autostart/9.desktop": "larger than expected", "/home/zoe": ""} {
+		if unread[place] != want {
+			t.Errorf("%s: %q, want %q, of %v", place, unread[place], want, unread)
+		}
+	}
+	got := described(found)
+	for _, want := range []string{
+		"| /home/mira/.config/autostart/10.desktop:0 |", "| a.service | /home/mira/.config/systemd/user/a.service:0 |  | mira | ? |",
+		"| a.service | /home/zoe/.config/systemd/user/a.service:0 |  | zoe | off |", "| .bashrc | /home/zoe/.bashrc:0 | shell | zoe | on | /opt/zoe",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+}
+
+// A reader that nobody waits for keeps nothing more.
+func TestAHomeIsReadNoLongerThanItIsWaitedFor(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"home/mira/.bashrc": "x\n", "home/mira/.config/autostart/a.desktop": "x\n"})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h := &home{place: "/home/mira", dirs: homeDirs, single: homeFiles, files: map[string]file{}, left: homeBytes}
+	newSurvey(Parts{Root: root}).readHome(ctx, h)
+	if len(h.files) != 0 {
+		t.Errorf("read %v", h.files)
+	}
+}
+
+// A template of a user is enabled when an instance of it is.
+func TestATemplateIsEnabledByItsInstances(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{
+		"etc/passwd": "mira:x:1000:1000::/home/mira:/bin/sh\n",
+		"home/mira/.config/systemd/user/svc3@.service": "[Service]\nExecStart=/opt/a\n",
+		"home/mira/.config/systemd/user/svc4@.service": "[Service]\nExecStart=/opt/a\n",
+		"home/mira/.config/systemd/user/svc3@.timer":   "[Timer]\nOnCalendar=daily\n",
+	})
+	wants := filepath.Join(root, "home/mira/.config/systemd/user/default.target.wants")
+	if err := errors.Join(os.Mkdir(wants, 0o755), os.Symlink("../svc3@.service", filepath.Join(wants, "svc3@inst.service"))); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, e := range surveyed(t, root, nil).Entries {
+		got[e.Name] = e.Enabled != nil && *e.Enabled
+	}
+	if diff := cmp.Diff(map[string]bool{"svc3@.service": true, "svc4@.service": false, "svc3@.timer": false}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -20,11 +20,15 @@ var (
 		"/run/systemd/system", "/run/systemd/system.attached", "/run/systemd/generator", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system", "/run/systemd/generator.late",
 	}
 	userUnits = []string{
-		"/etc/systemd/user", "/run/systemd/user", "/usr/local/share/systemd/user", "/usr/local/lib/systemd/user", "/usr/share/systemd/user", "/usr/lib/systemd/user", "/lib/systemd/user",
+		"/etc/xdg/systemd/user", "/etc/systemd/user", "/run/systemd/user", "/usr/local/share/systemd/user", "/usr/local/lib/systemd/user", "/usr/share/systemd/user", "/usr/lib/systemd/user", "/lib/systemd/user",
 	}
 	// vendorUnits hold what packages ship. In any other directory somebody put a unit for it to run.
 	vendorUnits = []string{"/usr/lib/", "/lib/", "/usr/share/", "/run/systemd/generator"}
 )
+
+// wantedBy are the ends of directories whose names are units that another one starts
+// (systemd.unit(5)).
+var wantedBy = []string{".wants", ".requires", ".upholds"}
 
 // A unitSet is the units of one manager.
 type unitSet struct {
@@ -63,12 +67,12 @@ func (s *survey) scan(set *unitSet, dirs []string) {
 
 func (s *survey) scanName(set *unitSet, directory, name string) {
 	file := path.Join(directory, name)
-	switch suffix := path.Ext(name); suffix {
-	case ".wants", ".requires", ".upholds":
+	switch suffix := path.Ext(name); {
+	case slices.Contains(wantedBy, suffix):
 		for _, unit := range s.names(file) {
 			set.enabled[unit] = true
 		}
-	case ".d":
+	case suffix == ".d":
 		for _, one := range s.names(file) {
 			if strings.HasSuffix(one, ".conf") {
 				unit := strings.TrimSuffix(name, ".d")
@@ -223,25 +227,6 @@ func (s *survey) dropInEntries(set *unitSet, kind startup.Kind) {
 				added.Origin = startup.Packaged
 			}
 		}
-	}
-}
-
-// homeUnits adds the units of a user: each unit file, enabled or not, and each drop-in.
-func (s *survey) homeUnits(u userdb.User, files map[string]file, enabled map[string]bool) {
-	for name, f := range files {
-		var one unit
-		one.read(s.text(f))
-		unitName := path.Base(name)
-		if directory := path.Dir(name); strings.HasSuffix(directory, ".d") {
-			unitName = strings.TrimSuffix(path.Base(directory), ".d") + ": " + unitName
-		}
-		ran := one
-		if service, ok := files[path.Join(path.Dir(name), activated(unitName, one.activates))]; ok && path.Ext(unitName) != ".service" {
-			ran = unit{}
-			ran.read(s.text(service))
-		}
-		e := startup.Entry{Kind: startup.UserUnit, Name: unitName, Identity: unitName, When: strings.Join(one.triggers, ", "), User: u.Name, Enabled: new(enabled[unitName])}
-		s.addUser(u, f, e, ran.programs()...)
 	}
 }
 

@@ -5,6 +5,8 @@ package crontab
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -42,9 +44,30 @@ var (
 	account    = lazyregexp.New(`^[\w.$@+-]{1,64}(:[\w.$@+/-]{0,128})?$`)
 )
 
-// Parse returns the jobs of a table, at most [MaxEntries], and the numbers of lines that cron would
-// not take: it refuses a whole table for one.
-func Parse(raw []byte, form Form) (entries []Entry, bad []int) {
+// A Table is what was read of one.
+type Table struct {
+	Entries []Entry // at most [MaxEntries]
+	Bad     []int   // lines that cron would not take, at most [MaxEntries]: it refuses a whole table for one
+	More    int     // jobs beyond Entries
+}
+
+// Unread says what of the table is not among its entries; nil is nothing.
+func (t Table) Unread() error {
+	var list []string
+	if len(t.Bad) > 0 {
+		list = append(list, fmt.Sprintf("lines that are no job: %d, the first is line %d", len(t.Bad), t.Bad[0]))
+	}
+	if t.More > 0 {
+		list = append(list, fmt.Sprintf("jobs beyond the first %d: %d", MaxEntries, t.More))
+	}
+	if list == nil {
+		return nil
+	}
+	return errors.New(strings.Join(list, "; "))
+}
+
+// Parse reads a table.
+func Parse(raw []byte, form Form) (t Table) {
 	number := 0
 	for line := range bytes.Lines(raw) {
 		number++
@@ -53,16 +76,17 @@ func Parse(raw []byte, form Form) (entries []Entry, bad []int) {
 			continue
 		}
 		e, ok := parseLine(text, form)
-		if !ok || len(entries) == MaxEntries {
-			if len(bad) < MaxEntries {
-				bad = append(bad, number)
-			}
-			continue
-		}
 		e.Line = number
-		entries = append(entries, e)
+		switch {
+		case ok && len(t.Entries) < MaxEntries:
+			t.Entries = append(t.Entries, e)
+		case ok:
+			t.More++
+		case len(t.Bad) < MaxEntries:
+			t.Bad = append(t.Bad, number)
+		}
 	}
-	return entries, bad
+	return t
 }
 
 func parseLine(text string, form Form) (e Entry, ok bool) {

@@ -27,17 +27,29 @@ func TestTablesAreReadAsCronDoes(t *testing.T) {
 		"a user with blanks in front": {"  1 2 3 4 5 root x\n", System, []Entry{{1, "1 2 3 4 5", "root", "x"}}, nil},
 		"a line without end":          {"* * * * * " + strings.Repeat("x", 5000), Personal, nil, []int{1}},
 	} {
-		entries, bad := Parse([]byte(c.text), c.form)
-		if diff := cmp.Diff(c.want, entries) + cmp.Diff(c.bad, bad); diff != "" {
+		got := Parse([]byte(c.text), c.form)
+		if diff := cmp.Diff(Table{Entries: c.want, Bad: c.bad}, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }
 
 func TestALongTableIsCutAndSaidToBe(t *testing.T) {
-	entries, bad := Parse([]byte(strings.Repeat("* * * * * x\n", MaxEntries+2)), Personal)
-	if len(entries) != MaxEntries || len(bad) != 2 {
-		t.Errorf("%d entries, %d bad", len(entries), len(bad))
+	jobs := strings.Repeat("* * * * * x\n", MaxEntries)
+	for text, want := range map[string]string{
+		jobs:                            "",
+		jobs + jobs + "* * * * * x\n":   "jobs beyond the first 1000: 1001",
+		"no\n" + jobs + "* * * * * x\n": "lines that are no job: 1, the first is line 1; jobs beyond the first 1000: 1",
+		jobs + "no\n":                   "lines that are no job: 1, the first is line 1001",
+	} {
+		got := Parse([]byte(text), Personal)
+		said := ""
+		if err := got.Unread(); err != nil {
+			said = err.Error()
+		}
+		if len(got.Entries) != MaxEntries || said != want {
+			t.Errorf("%d entries, %q, want %q", len(got.Entries), said, want)
+		}
 	}
 }
 
@@ -45,12 +57,12 @@ func FuzzParse(f *testing.F) {
 	f.Add("*/5 * * * * root /bin/x%y\n@daily x\n7 5 n c\nA=b\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, form := range []Form{Personal, System, Anacron} {
-			entries, bad := Parse([]byte(text), form)
+			got := Parse([]byte(text), form)
 			lines := strings.Count(text, "\n") + 1
-			if len(entries)+len(bad) > lines {
-				t.Errorf("%d and %d of %d lines", len(entries), len(bad), lines)
+			if len(got.Entries)+len(got.Bad)+got.More > lines {
+				t.Errorf("%d, %d and %d of %d lines", len(got.Entries), len(got.Bad), got.More, lines)
 			}
-			for _, e := range entries {
+			for _, e := range got.Entries {
 				if e.Command == "" || e.When == "" || e.Line > lines || strings.ContainsAny(e.Command, "\n\x00") {
 					t.Errorf("%+v", e)
 				}

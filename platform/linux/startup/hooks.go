@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"sentinel/internal/startup"
+)
+
+// A hookFile is where settings name programs for somebody else to run.
+type hookFile struct {
+	kind   startup.Kind
+	when   string
+	user   string   // as whom they run; "" if that is not said
+	paths  []string // files, and directories with a slash at the end
+	suffix string   // of the files in the directories that are read; "" is any
+	read   func(text string) []hook
+}
+
+// A hook is a setting, or a whole file, that has programs run.
+type hook struct {
+	name     string // of the setting; "" for the whole file
+	line     int
+	content  string // tells it from others of the file, and whether it changed; "" for the whole file
+	programs []string
+}
+
+var hookFiles = []hookFile{
+	{startup.PackageHook, "package", "root", []string{"/etc/apt/apt.conf", "/etc/apt/apt.conf.d/"}, "", aptHooks},                                 // apt.conf(5)
+	{startup.PackageHook, "package", "root", []string{"/etc/dpkg/dpkg.cfg", "/etc/dpkg/dpkg.cfg.d/"}, "", dpkgHooks},                              // dpkg(1)
+	{startup.PackageHook, "package", "root", []string{"/etc/pacman.d/hooks/", "/usr/share/libalpm/hooks/"}, ".hook", execHook},                    // alpm-hooks(5)
+	{startup.PackageHook, "package", "root", []string{"/etc/dnf/libdnf5-plugins/actions.d/"}, ".actions", actionHooks},                            // libdnf5-actions(8)
+	{startup.LogScript, "log rotation", "", []string{"/etc/logrotate.conf", "/etc/logrotate.d/"}, "", logrotateScripts},                           // logrotate.conf(5)
+	{startup.KernelHandler, "boot", "root", below("/sysctl.d/", "/etc/sysctl.conf"), ".conf", sysctlHandlers},                                     // sysctl.d(5), core(5)
+	{startup.KernelHandler, "program of a format", "", below("/binfmt.d/"), ".conf", binfmtRules},                                                 // binfmt.d(5)
+	{startup.KernelHandler, "key", "root", []string{"/etc/request-key.conf", "/etc/request-key.d/"}, ".conf", keyHandlers},                        // request-key.conf(5)
+	{startup.FileRule, "boot", "root", below("/tmpfiles.d/"), ".conf", fileRules},                                                                 // tmpfiles.d(5)
+	{startup.FileRule, "login", "", []string{"/usr/share/user-tmpfiles.d/", "/usr/local/share/user-tmpfiles.d/"}, ".conf", fileRules},             // tmpfiles.d(5)
+	{startup.SudoPlugin, "sudo", "root", []string{"/etc/sudo.conf"}, "", sudoPlugins},                                                             // sudo.conf(5)
+	{startup.SleepScript, "power button, lid", "root", []string{"/etc/acpi/events/"}, "", acpiActions},                                            // acpid(8)
+	{startup.DropIn, "every service", "", below("/systemd/system.conf.d/", "/etc/systemd/system.conf"), ".conf", managerEnvironment},              // systemd-system.conf(5)
+	{startup.DropIn, "every service of users", "", below("/systemd/user.conf.d/", "/etc/systemd/user.conf"), ".conf", managerEnvironment},         // systemd-system.conf(5)
+	{startup.Socket, "network", "", []string{"/etc/inetd.conf", "/etc/inetd.d/"}, "", inetdServices},                                              // inetd(8)
+	{startup.Socket, "network", "", []string{"/etc/xinetd.d/"}, "", xinetdService},                                                                // xinetd.conf(5)
+	{startup.MailProgram, "mail", "", []string{"/etc/aliases", "/etc/mail/aliases", "/etc/postfix/aliases"}, "", mailPrograms},                    // aliases(5)
+	{startup.ShellStart, "login", "", below("/environment.d/"), ".conf", wholeScript},                                                             // environment.d(5)
+	{startup.LoginScript, "graphical login", "", []string{"/etc/xdg/plasma-workspace/env/", "/usr/share/plasma-workspace/env/"}, "", wholeScript}, // startplasma of KDE
+}
+
+// below are the directories of a name where systemd and its like look for settings, first what
+// counts (systemd.unit(5) and the pages of each), with other places behind them.
+func below(name string, others ...string) []string {
+	var list []string
+	for _, directory := range []string{"/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"} {
+		list = append(list, directory+name)
+	}
+	return append(list, others...)
+}
+
+// hooks finds programs that settings name.
+func (s *survey) hooks() {
+	for _, h := range hookFiles {
+		seen := map[string]bool{}
+		for _, place := range h.paths {
+			directory, ok := strings.CutSuffix(place, "/")
+			if !ok {
+				s.hooksOf(h, place)
+				continue
+			}
+			real, names := s.once(seen, directory)
+			for _, name := range names {
+				if strings.HasSuffix(name, h.suffix) {
+					s.hooksOf(h, path.Join(real, name))
+				}
+			}
+		}
+	}
+}
+
+func (s *survey) hooksOf(h hookFile, name string) {
+	if s.isDirectory(name) {
+		return
+	}
+	f, ok := s.open(name)
+	if !ok {
+		return
+	}
+	for _, one := range h.read(s.text(f)) {
+		if one.content == "" && slices.ContainsFunc(s.entries, func(e *entry) bool { return e.File == f.name && e.Kind == h.kind }) {
+			continue // found by another name, as /etc/environment is
+		}
+		s.add(f, h.entry(f.name, one), one.programs...)
+	}
+}
+
+// entry is a hook as it is told.
+func (h hookFile) entry(file string, one hook) startup.Entry {
+	name := path.Base(file)
+	if one.name != "" {
+		name += ": " + one.name
+	}
+	return startup.Entry{Kind: h.kind, Name: name, Line: one.line, Identity: one.content, Content: one.content, When: h.when, User: h.user, Enabled: new(!isLeftover(path.Base(file)))}
+}
+
+// isLeftover reports whether a name is one that editors and package managers leave, which programs
+// that read a directory pass over.
+func isLeftover(name string) bool {
+	return strings.HasPrefix(name, ".") || slices.ContainsFunc([]string{
+		"~", ".rpmsave", ".rpmorig", ".rpmnew", ".cron.hostname", ".dpkg-dist", ".dpkg-old", ".dpkg-new", ".dpkg-bak", ".ucf-dist", ".ucf-old", ".pacnew", ".pacsave", ".bak", ".orig", ".disabled", ".swp",
+	}, func(end string) bool { return strings.HasSuffix(name, end) })
+}

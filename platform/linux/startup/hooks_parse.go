@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"sentinel/internal/lazyregexp"
+	"sentinel/platform/linux/aptconf"
+	"sentinel/platform/unix/shellscript"
+)
+
+// wholeScript takes a file for one hook: what a shell reads, or assignments to the environment.
+func wholeScript(text string) []hook { return []hook{{programs: scriptPrograms([]byte(text))}} }
+
+// eachLine calls use for the words of each line that is no comment.
+func eachLine(text string, use func(number int, line string, words []string)) {
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSpace(line)
+		if words := strings.Fields(line); len(words) > 0 && !strings.ContainsAny(line[:1], "#;") {
+			use(number, line, words)
+		}
+	}
+}
+
+// aptCommand are the options of apt whose value is run, in lower case: hooks by the shell, programs
+// of its own that can be replaced, and what finds a proxy.
+var aptCommand = lazyregexp.New(`::(?:pre|post)-invoke(?:-success|-stats)?(?:::.*)?$|^dpkg::pre-install-pkgs(?:::.*)?$|^aptcli::hooks::|^dir::bin::|::proxy-?auto-?detect$`)
+
+func aptHooks(text string) []hook {
+	var list []hook
+	aptconf.Each([]byte(text), func(name, value string) error { //nolint:errcheck // what comes before an error counts for apt, too
+		if aptCommand.Get().MatchString(strings.ToLower(name)) && value != "" {
+			list = append(list, hook{name: strings.TrimRight(name, ":"), content: name + "\x00" + value, programs: shellscript.Programs(value)})
+		}
+		return nil
+	})
+	return list
+}
+
+// dpkgHooks reads options of dpkg, "NAME=VALUE" or "NAME VALUE".
+func dpkgHooks(text string) []hook {
+	var list []hook
+	eachLine(text, func(number int, line string, _ []string) {
+		at := strings.IndexAny(line, "= \t")
+		if at > 0 && slices.Contains([]string{"pre-invoke", "post-invoke", "status-logger"}, line[:at]) {
+			list = append(list, hook{line[:at], number, line, shellscript.Programs(strings.Trim(strings.TrimSpace(line[at+1:]), `"`))})
+		}
+	})
+	return list
+}
+
+// execHook reads the one command of a file with sections.
+func execHook(text string) []hook {
+	var one hook
+	settings(text, func(_, name, value string) {
+		if name == "Exec" {
+			one.programs = shellscript.Command(split(value))
+		}
+	})
+	return []hook{one}
+}
+
+// actionHooks reads lines "CALLBACK:FILTER:DIRECTION:OPTIONS:COMMAND".
+func actionHooks(text string) []hook {
+	var list []hook
+	eachLine(text, func(number int, line string, _ []string) {
+		if words := strings.SplitN(line, ":", 5); len(words) == 5 {
+			list = append(list, hook{words[0], number, line, shellscript.Command(split(words[4]))})
+		}
+	})
+	return list
+}
+
+// logrotateBlocks are directives that a script follows, up to the line endscript.
+var logrotateBlocks = []string{"prerotate", "postrotate", "firstaction", "lastaction", "preremove"}
+
+func logrotateScripts(text string) []hook {
+	var list []hook
+	var open *hook
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		words := strings.Fields(line)
+		switch {
+		case len(words) > 0 && words[0] == "endscript" && open != nil:
+			open.programs = shellscript.Programs(open.content)
+			list, open = append(list, *open), nil
+		case open != nil:
+			open.content += line
+		case len(words) > 0 && slices.Contains(logrotateBlocks, words[0]):
+			open = &hook{name: words[0], line: number, content: words[0] + "\n"}
+		case len(words) > 1 && (words[0] == "compresscmd" || words[0] == "uncompresscmd"):
+			list = append(list, hook{words[0], number, line, shellscript.Command(words[1:])})
+		}
+	}
+	for i := range list {
+		list[i].programs = slices.DeleteFunc(list[i].programs, func(p string) bool { return slices.Contains(logrotateBlocks, p) })
+	}
+	return list
+}
+
+// kernelPrograms are the settings of the kernel that hold a program for it to run.
+var kernelPrograms = []string{"kernel.core_pattern", "kernel.modprobe", "kernel.poweroff_cmd", "kernel.hotplug"}
+
+func sysctlHandlers(text string) []hook {
+	var list []hook
+	eachLine(text, func(number int, line string, _ []string) {
+		name, value, _ := strings.Cut(line, "=")
+		name = strings.ReplaceAll(strings.TrimSpace(strings.TrimPrefix(name, "-")), "/", ".")
+		if programs := handlerPrograms(name, value); len(programs) > 0 {
+			list = append(list, hook{name, number, line, programs})
+		}
+	})
+	return list
+}
+
+// handlerPrograms returns what a setting of the kernel has it run. Dumps go to a program behind a bar
+// only (core(5)).
+func handlerPrograms(name, value string) []string {
+	value, piped := strings.CutPrefix(strings.TrimSpace(value), "|")
+	if !slices.Contains(kernelPrograms, name) || name == "kernel.core_pattern" && !piped {
+		return nil
+	}
+	return shellscript.Command(strings.Fields(value))
+}
+
+// binfmtRules reads lines ":NAME:TYPE:OFFSET:MAGIC:MASK:INTERPRETER:FLAGS", of which the first
+// character is what stands between the fields.
+func binfmtRules(text string) []hook {
+	var list []hook
+	eachLine(text, func(number int, line string, _ []string) {
+		fields := strings.Split(line[1:], line[:1])
+		if len(fields) >= 6 {
+			list = append(list, hook{fields[0], number, line, shellscript.Command(fields[5:6])})
+		}
+	})
+	return list
+}
+
+// keyHandlers reads lines "OPERATION TYPE DESCRIPTION CALLOUT PROGRAM ARGUMENTS".
+func keyHandlers(text string) []hook {
+	var list []hook
+	eachLine(text, func(number int, line string, words []string) {
+		if len(words) > 4 {
+			words[4] = strings.TrimPrefix(words[4], "|")
+			list = append(list, hook{words[0] + " " + words[1], number, line, shellscript.Command(words[4:])})
+		}
+	})
+	return list
+}
+
+// fileRules takes a file for one hook. What its rules make run is what they link to or copy.
+func fileRules(text string) []hook {
+	var one hook
+	eachLine(text, func(_ int, line string, _ []string) {
+		if words := split(line); len(words) > 6 && strings.ContainsAny(words[0][:min(len(words[0]), 1)], "LC") && path.IsAbs(words[6]) && len(one.programs) < maxSettings && shellscript.Command(words[6:7]) != nil {
+			one.programs = append(one.programs, words[6])
+		}
+	})
+	return []hook{one}
+}
+
+// pluginDir is where sudo looks for a plugin without a directory.
+const pluginDir = "/usr/libexec/sudo/"
+
+// sudoPlugins reads lines "Plugin SYMBOL FILE OPTIONS" and "Path NAME FILE".
+func sudoPlugins(text string) []hook {
+	var list []hook
+	eachLine(text, func(number int, line string, words []string) {
+		if len(words) < 3 || words[0] != "Plugin" && words[0] != "Path" || words[1] == "devsearch" {
+			return
+		}
+		file := strings.Trim(words[2], `"`)
+		if !path.IsAbs(file) {
+			file = pluginDir + file
+		}
+		list = append(list, hook{words[0] + " " + words[1], number, line, shellscript.Command([]string{file})})
+	})
+	return list
+}
+
+func acpiActions(text string) []hook {
+	var list []hook
+	eachLine(text, func(number int, line string, _ []string) {
+		if name, value, _ := strings.Cut(line, "="); strings.TrimSpace(name) == "action" {
+			list = append(list, hook{"", number, line, shellscript.Programs(value)})
+		}
+	})
+	return list
+}
+
+// managerEnvironment finds libraries that the service manager makes every service, or itself, load.
+func managerEnvironment(text string) []hook {
+	var list []hook
+	settings(text, func(_, name, value string) {
+		if name == "DefaultEnvironment" || name == "ManagerEnvironment" {
+			list = append(list, hook{name: name, content: name + value, programs: shellscript.Command(split(value))})
+		}
+	})
+	return list
+}
+
+// inetdServices reads lines "SERVICE SOCKET PROTOCOL WAIT USER PROGRAM ARGUMENTS".
+func inetdServices(text string) []hook {
+	var list []hook
+	eachLine(text, func(number int, line string, words []string) {
+		if len(words) > 5 && words[5] != "internal" {
+			list = append(list, hook{words[0], number, line, shellscript.Command(words[5:])})
+		}
+	})
+	return list
+}
+
+// xinetdService reads the service of a file, unless it is off.
+func xinetdService(text string) []hook {
+	var one hook
+	off := false
+	settings(text, func(_, name, value string) {
+		switch name {
+		case "server":
+			one.programs = append(one.programs, shellscript.Command(split(value))...)
+		case "disable":
+			off = value == "yes"
+		}
+	})
+	if off || one.programs == nil {
+		return nil
+	}
+	return []hook{one}
+}
+
+// mailPrograms finds the programs that mail is given to: "|PROGRAM", alone on a line or behind a name,
+// in quotes or not.
+func mailPrograms(text string) []hook {
+	var list []hook
+	eachLine(text, func(number int, line string, _ []string) {
+		if names, program, piped := strings.Cut(line, "|"); piped {
+			name, _, _ := strings.Cut(names, ":")
+			list = append(list, hook{strings.Trim(name, `" `), number, line, shellscript.Programs(strings.Trim(program, `" `))})
+		}
+	})
+	return list
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"sentinel/internal/startup"
+	"sentinel/internal/userdb"
+)
+
+// A manager is what the service manager of a user starts, of all directories of the user.
+type manager struct {
+	user    userdb.User
+	files   map[string]file // by their names
+	enabled map[string]bool
+	cut     bool // not all directories were read whole
+}
+
+// take adds the units of a home, or of a runtime directory.
+func (m *manager) take(h *home) {
+	m.cut = m.cut || h.cut
+	for unit := range h.enabled {
+		m.enabled[unit] = true
+		if before, _, ok := strings.Cut(unit, "@"); ok { // an instance of a template
+			m.enabled[before+"@"+path.Ext(unit)] = true
+		}
+	}
+	for name, f := range h.files {
+		if slices.ContainsFunc(h.dirs, func(d homeDir) bool { return d.units() && strings.HasPrefix(name, d.path+"/") }) {
+			m.files[f.name] = f
+		}
+	}
+}
+
+// find returns the file of a unit, in the directory of another if it is there.
+func (m *manager) find(unit, beside string) (file, bool) {
+	if f, ok := m.files[path.Join(beside, unit)]; ok {
+		return f, true
+	}
+	for _, name := range sorted(m.files) {
+		if path.Base(name) == unit {
+			return m.files[name], true
+		}
+	}
+	return file{}, false
+}
+
+// homeUnits adds the units of a user: each unit file, enabled or not, and each drop-in.
+func (s *survey) homeUnits(m *manager) {
+	for _, name := range sorted(m.files) {
+		f := m.files[name]
+		var one unit
+		one.read(s.text(f))
+		unitName, directory := path.Base(name), path.Dir(name)
+		enabled := m.isEnabled(unitName)
+		if before, ok := strings.CutSuffix(path.Base(directory), ".d"); ok && strings.Contains(before, ".") {
+			unitName, enabled = before+": "+unitName, nil
+		} else if m.isPassing(unitName, directory) || s.isListed(directory, s.text(f)) {
+			continue
+		}
+		ran := one
+		if path.Ext(unitName) != ".service" {
+			if service, ok := m.find(activated(unitName, one.activates), directory); ok {
+				ran = unit{}
+				ran.read(s.text(service))
+			}
+		}
+		e := startup.Entry{Kind: startup.UserUnit, Name: unitName, Identity: unitName, When: strings.Join(one.triggers, ", "), User: m.user.Name, Enabled: enabled}
+		s.addUser(m.user, f, e, ran.programs()...)
+	}
+}
+
+// isEnabled reports whether something starts a unit; nil if that is not known.
+func (m *manager) isEnabled(unit string) *bool {
+	if m.cut && !m.enabled[unit] {
+		return nil
+	}
+	return new(m.enabled[unit])
+}
+
+// isPassing reports whether a unit is one that was started by hand and is gone when it ends.
+func (m *manager) isPassing(unit, directory string) bool {
+	return strings.HasPrefix(directory, runtimePlace+"/") && path.Base(directory) == "transient" && path.Ext(unit) == ".service" && !m.enabled[unit]
+}
+
+// generated are the settings of a unit that systemd-xdg-autostart-generator(8) makes.
+var generated = []string{"Documentation", "SourcePath", "PartOf", "Description", "After", "Type", "ExitType", "ExecStart", "ExecCondition", "Restart", "TimeoutStopSec", "Slice"}
+
+// conditions are what it has asked before a program is started.
+var conditions = []string{"systemd-xdg-autostart-condition", "gnome-systemd-autostart-condition", "kde-systemd-start-condition"}
+
+// isListed reports whether a unit was made of an entry of /etc/xdg/autostart, which is told itself, and
+// does what this says and nothing else. The directory is the user's, who may write into it that any
+// unit was made of any entry.
+func (s *survey) isListed(directory, text string) bool {
+	var u unit
+	u.read(text)
+	made := strings.HasPrefix(directory, runtimePlace+"/") && strings.HasPrefix(path.Clean(u.source), "/etc/xdg/autostart/") && len(u.commands["ExecStart"]) == 1
+	settings(text, func(_, name, value string) {
+		made = made && slices.Contains(generated, name) && (name != "ExecCondition" || isCondition(value))
+	})
+	if !made {
+		return false
+	}
+	source, ok := s.open(u.source)
+	return ok && s.sameCommand(u.commands["ExecStart"][0], s.text(source))
+}
+
+func isCondition(line string) bool {
+	words := split(strings.TrimLeft(line, ":"))
+	if len(words) == 0 {
+		return false
+	}
+	program := path.Clean(words[0])
+	return slices.Contains(conditions, path.Base(program)) && (strings.HasPrefix(program, "/usr/") || strings.HasPrefix(program, "/lib/"))
+}
+
+// sameCommand reports whether a line of a unit runs what a desktop entry does, without the fields that
+// are filled in at the start.
+func (s *survey) sameCommand(line, desktop string) bool {
+	var words []string
+	settings(desktop, func(section, key, value string) {
+		if section == "Desktop Entry" && key == "Exec" {
+			words = slices.DeleteFunc(split(value), func(w string) bool { return len(w) == 2 && w[0] == '%' })
+		}
+	})
+	own := split(strings.TrimLeft(line, ":"))
+	if len(words) == 0 || len(own) == 0 || !slices.Equal(words[1:], own[1:]) {
+		return false
+	}
+	if path.IsAbs(words[0]) {
+		return words[0] == own[0]
+	}
+	real, err := s.resolve(own[0])
+	return err == nil && real == s.search(words[0]).real
+}
