@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -62,7 +63,7 @@ func describe(f Facts, now time.Time) Container {
 	c := Container{
 		Engine: f.Engine, User: sanitize.Text(f.User, 40), ID: sanitize.Text(f.ID[:min(12, len(f.ID))], 12), Name: sanitize.Text(f.Name, 80), State: f.State,
 		Health: sanitize.Text(f.Health, 20), Restarts: f.Restarts, RestartPolicy: sanitize.Text(f.Policy, 20), Image: sanitize.Text(f.Image, 120),
-		Privileged: f.Privileged, PID: f.PID, Use: f.Use, LastExit: lastExit(f), Since: stamp(since(f)), ImageAgeDays: ageDays(f.ImageAt, now),
+		Privileged: f.Privileged && f.User == "", PID: f.PID, Use: f.Use, LastExit: lastExit(f), Since: stamp(since(f)), ImageAgeDays: ageDays(f.ImageAt, now),
 	}
 	for _, p := range f.Ports {
 		c.Ports = append(c.Ports, Port{Address: sanitize.Text(p.Address, 64), Container: sanitize.Text(p.Container, 20), Exposed: p.Exposed})
@@ -147,7 +148,7 @@ func ending(f Facts) string {
 	case f.OOM:
 		return "killed for want of memory" + ofLimit(f.Use)
 	case f.Error != "":
-		return sanitize.Reason(f.Error, 160)
+		return quoted(f.Error)
 	default:
 		return cmp.Or(lastExit(f), "how its last run ended is not told")
 	}
@@ -172,7 +173,12 @@ func told(text string) string {
 	if text == "" {
 		return ""
 	}
-	return ": " + sanitize.Reason(strings.TrimSpace(text), 160)
+	return ": " + quoted(text)
+}
+
+// quoted is what others wrote, for the middle of a sentence: an engine, or a program in the container.
+func quoted(text string) string {
+	return strconv.Quote(sanitize.Reason(strings.TrimSpace(text), 160))
 }
 
 func since(f Facts) time.Time {

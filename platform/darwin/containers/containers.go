@@ -12,6 +12,7 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/containers"
 	"sentinel/platform/unix/engine"
+	"sentinel/platform/unix/hostfile"
 )
 
 // A Source finds the containers of one user of a Mac.
@@ -36,8 +37,8 @@ func (s Source) Containers(ctx context.Context, gaps *answer.Gaps) ([]containers
 	return engines, list, ctx.Err()
 }
 
-// sockets lists where the engines of a Mac listen. The one of the system is a link to one of the
-// user's where that is so configured, and then counts once.
+// sockets lists where the engines of a Mac listen, by paths without links. The one of the system is a link
+// to one of the user's where that is so configured, and then counts once.
 func (s Source) sockets() []engine.Socket {
 	var list []engine.Socket
 	seen := map[string]bool{}
@@ -47,11 +48,20 @@ func (s Source) sockets() []engine.Socket {
 			paths = append(paths, filepath.Join(s.Root, s.Home, name))
 		}
 	}
-	for _, path := range paths {
+	for i, path := range paths {
 		if real, err := filepath.EvalSymlinks(path); err == nil && !seen[real] {
 			seen[real] = true
-			list = append(list, engine.Socket{Path: path, Owner: s.UID})
+			list = append(list, engine.Socket{Path: real, Owner: s.owner(real, i == 0)})
 		}
 	}
 	return list
+}
+
+// owner is whose engine it must be: the user's, and root's for a socket of root's in the folder of the system.
+func (s Source) owner(real string, ofSystem bool) int {
+	folder, _ := filepath.EvalSymlinks(filepath.Join(s.Root, "var", "run")) //nolint:errcheck // then it is the user's
+	if f, err := hostfile.Lstat(real); ofSystem && err == nil && f.UID == 0 && filepath.Dir(real) == folder {
+		return 0
+	}
+	return s.UID
 }

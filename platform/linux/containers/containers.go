@@ -14,8 +14,10 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/containers"
+	"sentinel/internal/humanize"
 	"sentinel/platform/linux/accounts"
 	"sentinel/platform/linux/cgroup"
+	"sentinel/platform/linux/procfs"
 	"sentinel/platform/unix/engine"
 	"sentinel/platform/unix/hostfile"
 )
@@ -40,6 +42,7 @@ func (s Source) Containers(ctx context.Context, gaps *answer.Gaps) ([]containers
 	for i, p := range found {
 		gaps.Add("engines."+sockets[i].Path, p.err)
 		*gaps = append(*gaps, p.gaps...)
+		s.disown(sockets[i], p.list, gaps)
 		engines, list = append(engines, p.engines...), append(list, p.list...)
 	}
 	list = append(list, s.machines(gaps)...)
@@ -84,6 +87,31 @@ func (s Source) sockets(gaps *answer.Gaps) []engine.Socket {
 		}
 	}
 	return list
+}
+
+// disown takes the processes out of what the engine of a user tells that are not that user's: it may name
+// anybody's, as what runs in a container of its own.
+func (s Source) disown(socket engine.Socket, list []containers.Facts, gaps *answer.Gaps) {
+	if socket.Owner == 0 {
+		return
+	}
+	proc, others := procfs.New(string(s)), 0
+	for i, f := range list {
+		if f.PID <= 0 {
+			continue
+		}
+		uid, err := proc.User(f.PID)
+		if err == nil && uid == socket.Owner {
+			continue
+		}
+		list[i].PID = 0
+		if err == nil {
+			others++
+		}
+	}
+	if others > 0 {
+		gaps.Note("engines."+socket.Path, "of "+humanize.Count(others, "container", "containers")+" it names a process that is not its user's, which is left out")
+	}
 }
 
 // measure adds what a container that runs takes, from the control group of its first process.

@@ -13,7 +13,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -38,23 +37,32 @@ const (
 // A Socket is where an engine may listen.
 type Socket struct {
 	Path string
-	// Owner is the user that the engine must run as, besides root.
+	// Owner is the user whose engine it must be. Root is not led elsewhere by anybody else: what another
+	// owner puts at the path, or above, is no link, and who listens there is the owner.
 	Owner int
 	// User is the name of that user where the engine is not that of the system.
 	User string
 }
 
-// errNotTrusted is about a socket that somebody else made.
-var errNotTrusted = errors.New("the socket belongs to another user than its engine")
+// Why a socket is not asked.
+var (
+	errNotTrusted = errors.New("the socket belongs to another user than its engine")
+	errLink       = errors.New("a link of the user's leads elsewhere, which is not followed")
+)
 
 // Containers asks the engine at a socket. A socket that is not there is no engine, and no error.
 func Containers(ctx context.Context, s Socket, gaps *answer.Gaps) ([]containers.Engine, []containers.Facts, error) {
 	ctx, cancel := context.WithTimeout(ctx, wholeLimit)
 	defer cancel()
-	if found, err := s.check(); !found {
+	p, err := s.pin()
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil, nil
+	}
+	if err != nil {
 		return nil, nil, err
 	}
-	c := s.client()
+	defer p.release()
+	c := s.client(p.address)
 	defer c.http.CloseIdleConnections()
 	name, version, err := c.identity(ctx)
 	if err != nil {
@@ -70,21 +78,43 @@ func Containers(ctx context.Context, s Socket, gaps *answer.Gaps) ([]containers.
 	return []containers.Engine{{Name: name, Version: sanitize.Text(version, 40), User: sanitize.Text(s.User, 40)}}, list, nil
 }
 
-// check reports whether there is a socket, of root's or of the user whose engine it is.
-func (s Socket) check() (bool, error) {
-	info, err := os.Stat(s.Path)
+// A pinned is a socket that was looked at.
+type pinned struct {
+	address string // by which that very one is reached, or, where the system cannot do that, its path
+	info    os.FileInfo
+	release func()
+}
+
+// pin finds the socket of the owner.
+func (s Socket) pin() (p pinned, err error) {
+	if s.Owner == 0 { // nobody else makes links there
+		p = pinned{address: s.Path, release: func() {}}
+		p.info, err = os.Stat(s.Path)
+	} else {
+		p, err = pinOwn(s.Path)
+	}
+	if err != nil {
+		return p, err
+	}
+	owner, ok := p.info.Sys().(*syscall.Stat_t)
 	switch {
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return false, nil
-	case err != nil:
-		return false, err
-	case info.Mode()&os.ModeSocket == 0:
-		return false, errors.New(s.Path + " is no socket")
+	case p.info.Mode()&os.ModeSymlink != 0:
+		err = errLink
+	case p.info.Mode()&os.ModeSocket == 0:
+		err = errors.New(s.Path + " is no socket")
+	case !ok || int(owner.Uid) != s.Owner:
+		err = errNotTrusted
 	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 && int(owner.Uid) != s.Owner {
-		return false, errNotTrusted
+	if err != nil {
+		p.release()
 	}
-	return true, nil
+	return p, err
+}
+
+// seen is what is at a path, which is no link itself.
+func seen(path string) (pinned, error) {
+	info, err := os.Lstat(path)
+	return pinned{path, info, func() {}}, err
 }
 
 type client struct {
@@ -92,10 +122,18 @@ type client struct {
 	path string
 }
 
-func (s Socket) client() *client {
+func (s Socket) client(address string) *client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
-		return d.DialContext(ctx, "unix", s.Path)
+		conn, err := d.DialContext(ctx, "unix", address)
+		if err != nil || s.Owner == 0 {
+			return conn, err
+		}
+		// It may be one that root made and gave away, or another one by now.
+		if uid, err := peer(conn); err != nil || uid != s.Owner {
+			return nil, errors.Join(errNotTrusted, conn.Close())
+		}
+		return conn, nil
 	}
 	return &client{path: s.Path, http: http.Client{
 		Timeout:       answerLimit,
@@ -130,22 +168,25 @@ func (c *client) get(ctx context.Context, path string, limit int64, into any) er
 	return nil
 }
 
-// reason leaves out the address that every request has.
+// reason has nothing of what was answered: package net/http quotes that.
 func (c *client) reason(err error) error {
-	var wrapped *url.Error
+	var late net.Error
+	var call syscall.Errno
 	switch {
-	case errors.As(err, &wrapped) && wrapped.Timeout():
+	case errors.As(err, &late) && late.Timeout():
 		return fmt.Errorf("%s: %w", c.path, context.DeadlineExceeded)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: %w", c.path, context.Canceled)
+	case errors.Is(err, errNotTrusted):
+		return errNotTrusted
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("nothing answers at %s", c.path)
 	case errors.Is(err, syscall.EACCES):
 		return os.ErrPermission
-	case strings.Contains(err.Error(), "malformed HTTP"):
-		return fmt.Errorf("%s does not speak the API of Docker", c.path)
-	case wrapped != nil:
-		return fmt.Errorf("%s: %w", c.path, wrapped.Err)
+	case errors.As(err, &call):
+		return fmt.Errorf("%s: %w", c.path, call)
 	default:
-		return fmt.Errorf("%s: %w", c.path, err)
+		return fmt.Errorf("%s does not speak the API of Docker", c.path)
 	}
 }
 
