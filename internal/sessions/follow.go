@@ -3,7 +3,6 @@
 package sessions
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -13,7 +12,11 @@ import (
 
 // name names a process in a sentence.
 func (f *finder) name(pid int) string {
-	return fmt.Sprintf("%s (PID %d)", cmp.Or(sanitize.Text(f.processes[pid].Name, 32), "a process"), pid)
+	name := "a process"
+	if own := f.processes[pid].Name; own != "" {
+		name = sanitize.Quoted(own, 32)
+	}
+	return fmt.Sprintf("%s (PID %d)", name, pid)
 }
 
 // follow goes from the connections of a session to what carries them.

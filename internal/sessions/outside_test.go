@@ -29,14 +29,14 @@ func TestASessionInAContainerIsNotSilentlyAbsent(t *testing.T) {
 			m.process(30, 1, "containerd-shim", "root", "", "pts/0")
 			m.process(31, 30, "bash", "root", "pts/0")
 			m.elsewhere("docker-1.scope", 31)
-		}, "bash (PID 31) at pts/0 of docker-1.scope is"},
+		}, "\"bash\" (PID 31) at pts/0 of docker-1.scope is"},
 		"sshd in a container": {func(m *machine) {
 			m.process(30, 1, "sshd", "root", "", 900)
 			m.process(31, 30, "sshd", "root", "", 901)
 			m.process(32, 31, "sshd", "bob", "", 901, "pts/5")
 			m.process(33, 32, "bash", "bob", "pts/5")
 			m.elsewhere("libpod-2.scope", 30, 31, 32, 33)
-		}, "bash (PID 33) at pts/5 of libpod-2.scope is"},
+		}, "\"bash\" (PID 33) at pts/5 of libpod-2.scope is"},
 		"sshd without a terminal": {func(m *machine) {
 			m.process(30, 1, "sshd", "root", "", 900)
 			m.process(31, 30, "sshd", "root", "", 901)
@@ -46,19 +46,19 @@ func TestASessionInAContainerIsNotSilentlyAbsent(t *testing.T) {
 			d.CommandLine = []string{"sshd:", "[accepted]"}
 			m.described[33] = d
 			m.elsewhere("", 30, 31, 32, 33)
-		}, "sshd (PID 31) of root is"},
+		}, "\"sshd\" (PID 31) of root is"},
 		"a service with a network of its own": {func(m *machine) {
 			m.process(30, 1, "ttyd", "_ttyd", "", 900, "pts/5")
 			m.process(31, 30, "login", "root", "pts/5")
 			m.elsewhere("ttyd.service", 30, 31)
-		}, "login (PID 31) at pts/5 of ttyd.service is"},
+		}, "\"login\" (PID 31) at pts/5 of ttyd.service is"},
 		"many": {func(m *machine) {
 			for i := range 9 {
 				m.process(30+2*i, 1, "conmon", "bob", "", "pts/0")
 				m.process(31+2*i, 30+2*i, "sh", "bob", "pts/0")
 				m.elsewhere("", 31+2*i)
 			}
-		}, "sh (PID 31) at pts/0 of bob, sh (PID 33) at pts/0 of bob, sh (PID 35) at pts/0 of bob, 6 other programs are"},
+		}, "\"sh\" (PID 31) at pts/0 of bob, \"sh\" (PID 33) at pts/0 of bob, \"sh\" (PID 35) at pts/0 of bob, 6 other programs are"},
 		"a shell in tmux": {func(m *machine) {
 			m.process(30, 1, "tmux", "bob", "", "pts/5")
 			m.process(31, 30, "bash", "bob", "pts/5")
@@ -101,7 +101,7 @@ func TestConnectionsOfProgramsOutsideOfAContainerAreKept(t *testing.T) {
 	}
 	model, got := summary(t, make())
 	want := []string{
-		"with whom bash (PID 20) at pts/0 of root is connected is not seen from here, since that is in another container or network namespace",
+		"with whom \"bash\" (PID 20) at pts/0 of root is connected is not seen from here, since that is in another container or network namespace",
 		"it is not seen whose 1 connection of another host is, since their programs are outside of this container",
 	}
 	if got != "203.0.113.7 possibly own" || !slices.Equal(model.Unseen, want) {

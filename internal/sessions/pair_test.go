@@ -79,7 +79,7 @@ func changed(id SocketID, to Traffic) map[SocketID]Traffic {
 func TestWhoIsBehindAProxyIsSaidToBeUnknown(t *testing.T) {
 	model, _ := summary(t, behind())
 	for a, c := range model.Addresses {
-		doubtful := "one of those connected through haproxy (PID 30), and the sockets of this machine do not tell which of them is the other end of this call's own session of bob from one of 3 hosts at pts/3"
+		doubtful := "one of those connected through \"haproxy\" (PID 30), and the sockets of this machine do not tell which of them is the other end of this call's own session of bob from one of 3 hosts at pts/3"
 		if got := c.AsPeer(); a.String() == "203.0.113.7" != strings.HasPrefix(got, "the other end of the session of ann") || a.String() != "203.0.113.7" && !strings.HasPrefix(got, doubtful) {
 			t.Errorf("%s is %s", a, got)
 		}

@@ -61,7 +61,7 @@ func (r *Reader) file(name string, since time.Time) (logins.Log, error) {
 		return logins.Log{}, fs.ErrNotExist
 	}
 	log := logins.Log{Name: name, Anybody: true}
-	skipped := 0
+	skipped, left := 0, false
 	for i, info := range files {
 		raw, cut, err := tail(filepath.Dir(r.path(name)), info.Name())
 		if err != nil && i == 0 {
@@ -72,7 +72,7 @@ func (r *Reader) file(name string, since time.Time) (logins.Log, error) {
 			break
 		}
 		older, also := parseFile(raw, cut, r.now())
-		log.Lines, skipped = append(older, log.Lines...), skipped+also
+		log.Lines, skipped, left = append(older, log.Lines...), skipped+also, cut
 		if cut || len(log.Lines) >= maxLines || len(log.Lines) > 0 && !log.Lines[0].At.After(since) {
 			break
 		}
@@ -80,8 +80,11 @@ func (r *Reader) file(name string, since time.Time) (logins.Log, error) {
 	if skipped > 0 {
 		log.Notes.Note("failures", fmt.Sprintf("%d lines of %s are too long, or have no time that can be read", skipped, name))
 	}
-	if len(log.Lines) > 0 {
+	switch {
+	case len(log.Lines) > 0:
 		log.From = log.Lines[0].At
+	case left: // before the end of the file, which no line that can be read is in
+		log.From = r.now()
 	}
 	log.Lines = slices.DeleteFunc(log.Lines, func(l logins.Line) bool { return l.At.Before(since) })
 	if more := len(log.Lines) - maxLines; more > 0 {

@@ -118,7 +118,8 @@ func (r *Reader) journalctl(ctx context.Context, since time.Time, most bound, ma
 		"--quiet", "--no-pager", "--output=json", "--reverse", "--lines=" + strconv.Itoa(most.lines), fmt.Sprintf("--since=@%d", since.Unix()),
 		"--output-fields=MESSAGE,SYSLOG_IDENTIFIER,_UID,_PID",
 	}, matches...)
-	result, err := r.runner.Run(ctx, sysexec.Command{Path: journalctl, Args: args, MaxOutput: maxComplaint, Timeout: most.time, OnStdout: to.add})
+	lines := &sysexec.Lines{Longest: maxEntry, Line: to.line}
+	result, err := r.runner.Run(ctx, sysexec.Command{Path: journalctl, Args: args, MaxOutput: maxComplaint, Timeout: most.time, OnStdout: lines.Add})
 	if err != nil {
 		return "", fmt.Errorf("read the journal: %w", err)
 	}
@@ -132,40 +133,22 @@ func (r *Reader) journalctl(ctx context.Context, since time.Time, most bound, ma
 // A keeper keeps lines as they are printed. An entry may hold a thousand messages of 4 KB, and anybody can
 // send it: one that no program of the system would write is left out, so that it takes no room from others.
 type keeper struct {
-	lines   []byte // whole ones
-	partial []byte
-	skip    bool // the line that has begun is too long
-	long    int  // lines that were left out
-	cut     bool // there is no room for more
+	lines []byte // whole ones
+	long  int    // lines that were left out
+	cut   bool   // there is no room for more
 }
 
-// add takes the next piece. It is false once no more are wanted.
-func (k *keeper) add(piece []byte) bool {
-	for len(piece) > 0 && !k.cut {
-		line, rest, ended := bytes.Cut(piece, []byte("\n"))
-		piece = rest
-		if k.skip = k.skip || len(k.partial)+len(line) > maxEntry; !k.skip {
-			k.partial = append(k.partial, line...)
-		}
-		if !ended {
-			break
-		}
-		k.end()
-	}
-	return !k.cut
-}
-
-// end takes the line that has ended.
-func (k *keeper) end() {
+// line takes the next line. It is false once no more are wanted.
+func (k *keeper) line(line []byte, cut bool) bool {
 	switch {
-	case k.skip:
+	case cut:
 		k.long++
-	case len(k.lines)+len(k.partial) >= maxJournal:
+	case len(k.lines)+len(line) >= maxJournal:
 		k.cut = true
 	default:
-		k.lines = append(append(k.lines, k.partial...), '\n')
+		k.lines = append(append(k.lines, line...), '\n')
 	}
-	k.partial, k.skip = k.partial[:0], false
+	return !k.cut
 }
 
 // A journalEntry is an entry of the journal.

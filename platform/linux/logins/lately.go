@@ -6,6 +6,9 @@ package logins
 
 import (
 	"bytes"
+	"fmt"
+	"path"
+	"path/filepath"
 	"time"
 
 	"sentinel/internal/logins"
@@ -13,10 +16,11 @@ import (
 )
 
 // Bounds of what is read for [Reader.Lately]: it belongs to a question that is asked every minute.
-const (
-	maxLately     = 1024     // records of btmp
-	maxLatelyFile = 64 << 10 // bytes of a file of syslog
-)
+const maxLately = 1024 // records of btmp, and failures in a file of syslog
+
+// latelyParts are how many bytes of a file of syslog are read: more where fewer do not reach back, since
+// any user can write there. The first is what an hour takes where nobody does.
+var latelyParts = []int{64 << 10, 512 << 10, 4 << 20}
 
 // A Lately is how many logins have failed since a moment. Where there were more than is read, it counts
 // those that were read.
@@ -25,33 +29,90 @@ type Lately struct {
 	ByAddress map[string]int // of those that came from one
 }
 
-// Lately counts failed logins from the end of btmp, and from that of a file of syslog where nothing is
-// in btmp: a server that takes only keys writes there alone. It runs no program. The error is that of
-// btmp where both are missing.
+// Lately counts failed logins from the end of btmp and from that of a file of syslog, whichever has
+// more: a server that takes only keys writes to the file alone, and a wrong password of su to btmp as well. It
+// runs no program. The error is that of btmp where both are missing, and otherwise says that the file
+// could not be read back to that moment.
 func (r *Reader) Lately(since time.Time) (Lately, error) {
 	list, _, _, err := r.records(btmpFile, "", maxLately)
-	found := Lately{ByAddress: map[string]int{}}
+	var failures []logins.Event
 	for _, rec := range list {
 		if !rec.At.Before(since) && !rec.At.After(r.now().Add(time.Minute)) {
-			found.count(logins.Failure(rec.At, rec.Service(), rec.User, rec.From))
+			failures = append(failures, logins.Failure(rec.At, rec.Service(), rec.User, rec.From))
 		}
 	}
-	if found.Failures > 0 {
-		return found, nil
-	}
+	found := latelyOf(failures)
 	for _, name := range logFiles {
-		raw, before, fileErr := hostfile.Tail(r.path(name), maxLatelyFile)
-		if fileErr != nil {
+		logged, fileErr := r.logged(name, since)
+		if hostfile.Missing(fileErr) {
 			continue
 		}
-		err = nil
-		events := logins.Failures(r.latelyLines(raw, before > 0, since))
-		for _, e := range events {
-			found.count(e)
+		if logged.Failures > found.Failures {
+			found = logged
+		}
+		if err = fileErr; found.Failures >= maxLately {
+			err = nil
 		}
 		break
 	}
 	return found, err
+}
+
+func latelyOf(failures []logins.Event) Lately {
+	l := Lately{ByAddress: map[string]int{}}
+	for _, e := range failures {
+		l.Failures += e.Count
+		if e.From.IsValid() {
+			l.ByAddress[e.From.String()] += e.Count
+		}
+	}
+	return l
+}
+
+// logged counts the failures in a file of syslog.
+func (r *Reader) logged(name string, since time.Time) (found Lately, err error) {
+	for _, limit := range latelyParts {
+		raw, cut, err := r.latest(name, limit, since)
+		if err != nil {
+			return Lately{}, err
+		}
+		found = latelyOf(logins.Failures(r.latelyLines(raw, cut, since)))
+		if !cut || found.Failures >= maxLately || r.reaches(raw, since) {
+			return found, nil
+		}
+	}
+	return found, fmt.Errorf("the last %d MB of %s do not reach back to %s; %d are in them",
+		latelyParts[len(latelyParts)-1]>>20, name, since.UTC().Format(time.RFC3339), found.Failures)
+}
+
+// latest reads the end of a file of syslog, and, where the file began since, that of the one that was
+// rotated from it.
+func (r *Reader) latest(name string, limit int, since time.Time) (raw []byte, cut bool, err error) {
+	raw, before, err := hostfile.Tail(r.path(name), limit)
+	if err != nil || before > 0 || r.reaches(raw, since) {
+		return raw, before > 0, err
+	}
+	dir := filepath.Dir(r.path(name))
+	files, err := hostfile.Rotated(dir, path.Base(name), maxNames, 2)
+	if err != nil || len(files) < 2 || files[1].ModTime().Before(since) {
+		return raw, false, err
+	}
+	rotated := files[1].Name()
+	if packed, err := hostfile.IsPacked(rotated); packed || err != nil {
+		return nil, false, fmt.Errorf("%s is compressed", rotated)
+	}
+	earlier, before, err := hostfile.Tail(filepath.Join(dir, rotated), limit)
+	return append(earlier, raw...), before > 0, err
+}
+
+// reaches reports whether lines reach back to a moment: the first whose time can be read is older.
+func (r *Reader) reaches(raw []byte, since time.Time) bool {
+	for line := range bytes.Lines(raw) {
+		if l, ok := parseSyslog(line, r.now()); ok {
+			return l.At.Before(since)
+		}
+	}
+	return false
 }
 
 // latelyLines parses the lines of sshd that may tell of a failure, which are few even where somebody guesses.
@@ -66,11 +127,4 @@ func (r *Reader) latelyLines(raw []byte, cut bool, since time.Time) (list []logi
 		}
 	}
 	return list
-}
-
-func (l *Lately) count(e logins.Event) {
-	l.Failures += e.Count
-	if e.From.IsValid() {
-		l.ByAddress[e.From.String()] += e.Count
-	}
 }

@@ -44,6 +44,64 @@ func TestFailuresOfTheLastHour(t *testing.T) {
 	}
 }
 
+// attempt is a line of a client that was not let in, minutes ago.
+func attempt(minutes int) string {
+	return now.Add(-time.Duration(minutes)*time.Minute).Format("Jan _2 15:04:05") + " host sshd[7]: Failed password for root from 203.0.113.9 port 1 ssh2\n"
+}
+
+// Any user can write to the files of syslog, as long lines as logger(1) lets them.
+func TestFailuresAreNotHiddenBehindWhatUsersLog(t *testing.T) {
+	padding := func(bytes int) string {
+		line := now.Format("Jan _2 15:04:05") + " host sshd[8]: " + strings.Repeat("x", 8000) + "\n"
+		return strings.Repeat(line, bytes/len(line)+1)
+	}
+	long := strings.Repeat("x", 1<<20) + "\n"
+	failures := strings.Repeat(attempt(30), 30)
+	old := strings.Repeat(attempt(90), 3)
+	for what, c := range map[string]struct {
+		files map[string]string
+		want  int
+		err   string
+	}{
+		"95 lines":           {map[string]string{"var/log/auth.log": old + failures + padding(64<<10)}, 30, ""},
+		"a megabyte":         {map[string]string{"var/log/auth.log": old + failures + padding(1<<20)}, 30, ""},
+		"long lines":         {map[string]string{"var/log/auth.log": old + failures + long + long}, 30, ""},
+		"more than is read":  {map[string]string{"var/log/auth.log": old + failures + padding(5<<20)}, 0, "the last 4 MB of /var/log/auth.log do not reach back to 2026-11-23T11:00:00Z; 0 are in them"},
+		"in one line":        {map[string]string{"var/log/auth.log": old + failures + strings.Repeat("x", 5<<20)}, 0, "do not reach back"},
+		"some of them":       {map[string]string{"var/log/auth.log": failures + padding(5<<20) + failures}, 0, "; 30 are in them"},
+		"as many as counted": {map[string]string{"var/log/auth.log": padding(5<<20) + strings.Repeat(attempt(30), maxLately)}, maxLately, ""},
+		"one of su":          {map[string]string{"var/log/auth.log": old + failures, "var/log/btmp": record(6, "pts/0", "root", "", now)}, 30, ""},
+		"fewer than of sshd": {map[string]string{"var/log/auth.log": old + attempt(1), "var/log/btmp": strings.Repeat(record(6, "ssh:notty", "root", "203.0.113.1", now), 5)}, 5, ""},
+		"just rotated":       {map[string]string{"var/log/auth.log": attempt(1), "var/log/auth.log.1": old + failures}, 31, ""},
+		"and compressed":     {map[string]string{"var/log/auth.log": attempt(1), "var/log/auth.log.1.gz": "x"}, 0, "auth.log.1.gz is compressed"},
+		"a new machine":      {map[string]string{"var/log/auth.log": failures}, 30, ""},
+		"of Red Hat":         {map[string]string{"var/log/secure": old + failures + padding(1<<20)}, 30, ""},
+	} {
+		t.Run(what, func(t *testing.T) {
+			root := testenv.Plant(t, c.files)
+			for name := range c.files {
+				if err := os.Chtimes(filepath.Join(root, name), now, now); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := New(root, nil, func() time.Time { return now }).Lately(now.Add(-time.Hour))
+			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Fatalf("%v, want %q", err, c.err)
+			}
+			if err == nil && got.Failures != c.want {
+				t.Errorf("%+v, want %d", got, c.want)
+			}
+		})
+	}
+	root := testenv.Plant(t, map[string]string{"var/log/auth.log": attempt(1), "var/log/auth.log.1": failures})
+	if err := os.Chtimes(filepath.Join(root, "var/log/auth.log.1"), now, now.Add(-2*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := New(root, nil, func() time.Time { return now }).Lately(now.Add(-time.Hour)); err != nil || got.Failures != 1 {
+		t.Errorf("rotated before: %v, %+v", err, got)
+	}
+}
+
 // A server on the internet has gigabytes of failures; the end of them is read.
 func TestFailuresOfTheLastHourAreBounded(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"var/log/btmp": strings.Repeat(record(6, "ssh:notty", "root", "203.0.113.9", now), 5000)})
@@ -56,6 +114,22 @@ func TestFailuresOfTheLastHourAreBounded(t *testing.T) {
 	}
 	if got, err := New(root, nil, func() time.Time { return now }).Lately(now.Add(-time.Hour)); err != nil || got.Failures != 0 {
 		t.Errorf("%v, %+v", err, got)
+	}
+}
+
+// A file of syslog whose end no line is in that can be read tells of no time, and not of all.
+func TestALogOfNothingReachesBackNowhere(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"var/log/auth.log": attempt(30)})
+	name := filepath.Join(root, "var/log/auth.log")
+	if err := os.Truncate(name, maxLogFile+1<<10); err != nil { // the rest is a hole
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(name, now, now); err != nil {
+		t.Fatal(err)
+	}
+	log, err := New(root, nil, func() time.Time { return now }).Log(t.Context(), now.Add(-time.Hour))
+	if err != nil || len(log.Lines) != 0 || !log.From.Equal(now) {
+		t.Errorf("%v, from %v, %d lines", err, log.From, len(log.Lines))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sentinel/internal/sanitize"
 	"sentinel/internal/sessions"
 	"sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/procfs"
@@ -41,7 +42,7 @@ func (r *reading) elsewhere(ctx context.Context, table []procfs.Process, s *sess
 		seen[name] = true
 		if err := r.enter(ctx, p.PID, sessions.Space(len(s.Elsewhere)+1), s); err != nil {
 			s.Unread = append(s.Unread, fmt.Sprintf("whom %s (PID %d), which this run comes from, is connected with is not seen, since it is in another network namespace (%v)",
-				p.Name, p.PID, err))
+				sanitize.Quoted(p.Name, 32), p.PID, err))
 		}
 	}
 }
@@ -67,12 +68,6 @@ func (r *reading) namespace(process, kind string) string {
 // firstPIDs is the PID namespace of the machine itself (PROC_PID_INIT_INO of linux/proc_ns.h).
 const firstPIDs = "pid:[4026531836]"
 
-// inContainer reports whether processes around this run are not seen.
-func (r *reading) inContainer() bool {
-	name := r.namespace("1", "pid")
-	return name != "" && name != firstPIDs
-}
-
 // isElsewhere reports whether a process is known to live in another PID or network namespace than this
 // run.
 func (r *reading) isElsewhere(pid int) bool {
@@ -80,7 +75,7 @@ func (r *reading) isElsewhere(pid int) bool {
 		name := r.namespace(strconv.Itoa(pid), kind)
 		return name != "" && own != "" && name != own
 	}
-	return other("net", r.space) || other("pid", r.namespace("1", "pid"))
+	return other("net", r.space) || other("pid", r.pids)
 }
 
 // enter reads the network namespace of a process from a thread of its own, which ends afterwards.

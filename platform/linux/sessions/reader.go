@@ -68,6 +68,7 @@ type reading struct {
 	skipped []procfs.Skipped
 	nested  bool
 	space   string // the network namespace of this run
+	pids    string // the PID namespace of process 1
 	tunnels *tunnels.Reader
 	carried map[sessions.Connection][]sessions.Tunnel // what is known of the tunnels
 }
@@ -80,7 +81,8 @@ func (r *reading) Read(ctx context.Context) (sessions.Snapshot, error) {
 	if err != nil {
 		return sessions.Snapshot{}, err
 	}
-	r.nested, r.space = r.inContainer(), r.namespace("thread-self", "net")
+	r.space, r.pids = r.namespace("thread-self", "net"), r.namespace("1", "pid")
+	r.nested = r.pids != "" && r.pids != firstPIDs // processes around this run are not seen
 	s := sessions.Snapshot{Self: r.self, Masters: true, Nested: r.nested}
 	for _, p := range table {
 		name, pseudo := Terminal(p.Terminal)

@@ -207,6 +207,10 @@ func (s *site) ssh(place, from, to, port string, options ...string) (pid int) {
 	if _, bad := fmt.Sscanf(line, "in %d", &pid); err != nil || bad != nil {
 		s.t.Fatalf("%v: %q, %v", words, line, err)
 	}
+	testenv.WaitFor(s.t, "the shell to be sleep", func() bool {
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		return err == nil && string(name) == "sleep\n"
+	})
 	return pid
 }
 

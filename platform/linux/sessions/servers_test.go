@@ -317,7 +317,7 @@ func (s *site) anotherContainer(t *testing.T, own int) {
 	s.server("peer", "2210")
 	inner := s.ssh("peer", "", "127.0.0.1", "2210", "-tt")
 	m := model(t, own)
-	if want := fmt.Sprintf("with whom sleep (PID %d) at pts/", inner); len(m.Unseen) != 1 || !strings.HasPrefix(m.Unseen[0], want) {
+	if want := fmt.Sprintf("with whom \"sleep\" (PID %d) at pts/", inner); len(m.Unseen) != 1 || !strings.HasPrefix(m.Unseen[0], want) {
 		t.Errorf("%q, want %s", m.Unseen, want)
 	}
 	if got := whose(m); !strings.Contains(got, ann+" own") || len(m.Hidden()) > 0 {
