@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/reach"
@@ -25,6 +26,7 @@ type Flow struct {
 	Destination string   `json:"destination"`            // host:port of the other end
 	Status      State    `json:"status"`                 // state of the connection, by RFC 9293
 	Protocol    Protocol `json:"protocol"`               // TCP or UDP
+	UID         int      `json:"-"`                      // as that of a [Socket]
 }
 
 // A Listener is a socket that accepts connections or packets from others.
@@ -41,6 +43,7 @@ type Listener struct {
 	Reach reach.Answer `json:"reach,omitempty" enum:"reachable,filtered,unknown"`
 	// ReachLimited says that it lets in only some hosts or networks; absent unless it does.
 	ReachLimited bool `json:"reach_limited,omitempty"`
+	UID          int  `json:"-"` // as that of a [Socket]
 }
 
 // Connections are the sockets of a health document.
@@ -64,10 +67,10 @@ type Connections struct {
 // it lists every one. What could not be read is added to gaps.
 func Collect(ctx context.Context, source Source, rows int, gaps *answer.Gaps) (Connections, error) {
 	peers := newPeers()
-	listening := newTopList(rows, byExposure)
+	listeners := newListeners(rows)
 	err := source.Sockets(ctx, func(s Socket) {
 		if s.State == Listen {
-			listening.add(s)
+			listeners.add(s)
 			peers.listen(s)
 		} else {
 			peers.add(s)
@@ -80,14 +83,15 @@ func Collect(ctx context.Context, source Source, rows int, gaps *answer.Gaps) (C
 		gaps.Note("flows", fmt.Sprintf("only the first %d connections were looked at", maxConnections))
 	}
 	conversations := peers.conversations(rows == 0)
-	shown := conversations[:capped(rows, len(conversations))]
-	owners := owned(ctx, source, socketsOf(shown), listening.sorted(), gaps)
+	shown, _ := answer.Share(conversations, capped(rows, len(conversations)), (*conversation).user)
+	listening := listeners.shown()
+	owners := owned(ctx, source, socketsOf(shown), listening, gaps)
 	flows := oneForEachProcess(shown, owners)
 	cut := capped(rows, len(flows))
 	return Connections{
 		Flows: each(flows[:cut], owners, newFlow), FlowsTotal: peers.total, FlowsTruncated: len(shown) < len(conversations) || cut < len(flows) || peers.total > maxConnections,
 		TimeWait: peers.timeWait, FlowGroups: peers.groups(capped(min(rows, groupRows), len(peers.byRemote))), FlowGroupsTotal: len(peers.byRemote),
-		Listening: each(listening.sorted(), owners, newListener), ListeningTotal: listening.total, ListeningTruncated: listening.truncated(),
+		Listening: each(listening, owners, newListener), ListeningTotal: listeners.total, ListeningTruncated: len(listening) < listeners.total,
 	}, nil
 }
 
@@ -102,16 +106,17 @@ func capped(rows, total int) int {
 // Listeners lists all sockets that wait for connections or packets. What could not be read of their
 // processes is added to gaps.
 func Listeners(ctx context.Context, source Source, gaps *answer.Gaps) ([]Listener, error) {
-	listening := newTopList(0, byExposure)
+	listeners := newListeners(0)
 	err := source.Sockets(ctx, func(s Socket) {
 		if s.State == Listen {
-			listening.add(s)
+			listeners.add(s)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	return each(listening.sorted(), owned(ctx, source, nil, listening.sorted(), gaps), newListener), nil
+	all := listeners.shown()
+	return each(all, owned(ctx, source, nil, all, gaps), newListener), nil
 }
 
 // owned looks up the processes of the listed sockets only: finding an owner means
@@ -178,14 +183,14 @@ func (c *Connections) JudgeReach(judge reach.Judge, gaps *answer.Gaps) {
 func newFlow(s Socket, o Owner) Flow {
 	return Flow{
 		PID: o.PID, ProcessName: sanitize.Text(o.Name, 64), Source: hostPort(s.Local), Destination: hostPort(s.Remote),
-		Status: s.State, Protocol: s.Protocol,
+		Status: s.State, Protocol: s.Protocol, UID: s.UID,
 	}
 }
 
 func newListener(s Socket, o Owner) Listener {
 	return Listener{
 		PID: o.PID, ProcessName: sanitize.Text(o.Name, 64), Address: hostPort(s.Local),
-		Protocol: s.Protocol, Exposed: !s.Local.Addr().IsLoopback(),
+		Protocol: s.Protocol, Exposed: !s.Local.Addr().IsLoopback(), UID: s.UID,
 	}
 }
 
@@ -216,27 +221,70 @@ func public(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate()
 }
 
-// A topList keeps the first rows, in a given order, of any number of sockets. It
-// holds at most twice as many in memory. rows 0 keeps all.
-type topList struct {
-	rows  int
-	order func(a, b Socket) int
-	kept  []Socket
-	last  Socket // the last of the first rows, once there are that many
-	full  bool
-	total int
+// listeners are the sockets that wait. rows is how many are shown, 0 all of them.
+type listeners struct {
+	rows   int
+	byUser map[int]*topList
+	total  int
 }
 
-func newTopList(rows int, order func(a, b Socket) int) *topList {
-	return &topList{rows: rows, order: order}
+func newListeners(rows int) *listeners { return &listeners{rows: rows, byUser: map[int]*topList{}} }
+
+func (l *listeners) add(s Socket) {
+	l.total++
+	list := l.byUser[s.UID]
+	if list == nil {
+		list = &topList{rows: l.rows}
+		l.byUser[s.UID] = list
+	}
+	list.add(s)
+}
+
+// shown are the rows in their order, in which each user has a share. add must not be called afterwards.
+func (l *listeners) shown() []Socket {
+	var all []Socket
+	for _, list := range l.byUser {
+		all = append(all, list.sorted()...)
+	}
+	slices.SortFunc(all, byExposure)
+	shown, _ := answer.Share(all, capped(l.rows, len(all)), func(s Socket) string { return user(s.UID) })
+	return shown
+}
+
+// user is whose share of the rows a socket takes, "" of nobody's: it is root's.
+func user(uid int) string {
+	if uid == 0 {
+		return ""
+	}
+	return strconv.Itoa(uid)
+}
+
+// FewerFlows returns n of the rows at most, in which each user has a share.
+func FewerFlows(list []Flow, n int) []Flow {
+	fewer, _ := answer.Share(list, n, func(f Flow) string { return user(f.UID) })
+	return fewer
+}
+
+// FewerListeners is [FewerFlows] for sockets that wait.
+func FewerListeners(list []Listener, n int) []Listener {
+	fewer, _ := answer.Share(list, n, func(l Listener) string { return user(l.UID) })
+	return fewer
+}
+
+// A topList keeps the first rows of any number of sockets. It holds at most twice as many in memory.
+// rows 0 keeps all.
+type topList struct {
+	rows int
+	kept []Socket
+	last Socket // the last of the first rows, once there are that many
+	full bool
 }
 
 // add costs one comparison for most sockets: one that sorts after all the rows can
 // never be shown. The others are collected up to twice the number of rows, and then
 // the second half is dropped.
 func (l *topList) add(s Socket) {
-	l.total++
-	if l.full && l.order(s, l.last) >= 0 {
+	if l.full && byExposure(s, l.last) >= 0 {
 		return
 	}
 	l.kept = append(l.kept, s)
@@ -246,7 +294,7 @@ func (l *topList) add(s Socket) {
 }
 
 func (l *topList) cut() {
-	slices.SortFunc(l.kept, l.order)
+	slices.SortFunc(l.kept, byExposure)
 	if l.rows > 0 && len(l.kept) > l.rows {
 		l.kept = l.kept[:l.rows]
 		l.last, l.full = l.kept[l.rows-1], true
@@ -258,5 +306,3 @@ func (l *topList) sorted() []Socket {
 	l.cut()
 	return l.kept
 }
-
-func (l *topList) truncated() bool { return len(l.sorted()) < l.total }

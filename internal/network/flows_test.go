@@ -198,6 +198,38 @@ func TestListenersShowWhetherOthersReachThem(t *testing.T) {
 	}
 }
 
+// Whoever opens any number of sockets hides none of root's, and none of another user.
+func TestNobodyHidesTheSocketsOfOthers(t *testing.T) {
+	m := &machine{}
+	for i := range 400 {
+		s := socket(Listen, fmt.Sprintf("0.0.0.0:%d", 2000+i), "0.0.0.0:0", uint64(i+1))
+		c := socket(Established, "192.0.2.1:40000", fmt.Sprintf("198.51.100.%d:%d", i%250, 1000+i), uint64(i+1000))
+		s.UID, c.UID = 65534, 65534
+		m.sockets = append(m.sockets, s, c)
+	}
+	back, other := socket(Listen, "0.0.0.0:31337", "0.0.0.0:0", 901), socket(Listen, "127.0.0.1:9000", "0.0.0.0:0", 902)
+	out := socket(Established, "192.0.2.1:40000", "203.0.113.250:443", 903)
+	other.UID = 1000
+	m.sockets = append(m.sockets, back, other, out)
+	c, _ := collected(t, m, DefaultRows)
+	has := func(address string) bool {
+		return slices.ContainsFunc(c.Listening, func(l Listener) bool { return l.Address == address })
+	}
+	if !has("0.0.0.0:31337") || !has("127.0.0.1:9000") || !has("0.0.0.0:2000") || len(c.Listening) != DefaultRows || c.ListeningTotal != 402 || !c.ListeningTruncated {
+		t.Errorf("%d of %d listen: %+v", len(c.Listening), c.ListeningTotal, c.Listening)
+	}
+	if !slices.ContainsFunc(c.Flows, func(f Flow) bool { return f.Destination == "203.0.113.250:443" }) || len(c.Flows) != DefaultRows {
+		t.Errorf("%+v", c.Flows)
+	}
+	few := FewerListeners(c.Listening, 5)
+	if !slices.ContainsFunc(few, func(l Listener) bool { return l.Address == "0.0.0.0:31337" }) || len(few) != 5 || len(FewerFlows(c.Flows, 5)) != 5 || FewerFlows(c.Flows, 5)[4].Destination != "203.0.113.250:443" {
+		t.Errorf("of fewer rows: %+v", few)
+	}
+	if c, _ = collected(t, m, 0); len(c.Listening) != 402 || c.ListeningTruncated {
+		t.Errorf("%d of all", len(c.Listening))
+	}
+}
+
 // Loopback is judged by nobody, and each reason for not knowing is told once.
 func TestListenersAreJudgedByThePacketFilter(t *testing.T) {
 	m := &machine{owners: map[uint64]Owner{4: {PID: 802, Name: "sshd"}}}
@@ -327,18 +359,18 @@ func FuzzTopList(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 1, 1, 9}, 2)
 	f.Fuzz(func(t *testing.T, ports []byte, rows int) {
 		rows = min(max(rows, 0), 20)
-		l := newTopList(rows, byInterest)
+		l := &topList{rows: rows}
 		var all []Socket
 		for i, p := range ports {
-			s := socket(Established, "192.0.2.1:1", fmt.Sprintf("203.0.113.1:%d", p), uint64(i))
+			s := socket(Listen, fmt.Sprintf("192.0.2.1:%d", p), "0.0.0.0:0", uint64(i))
 			all = append(all, s)
 			l.add(s)
 		}
-		slices.SortFunc(all, byInterest)
+		slices.SortFunc(all, byExposure)
 		if rows > 0 {
 			all = all[:min(rows, len(all))]
 		}
-		if !slices.Equal(l.sorted(), all) || l.total != len(ports) || l.truncated() != (len(all) < len(ports)) {
+		if !slices.Equal(l.sorted(), all) {
 			t.Errorf("%d rows of %v: %v", rows, ports, l.sorted())
 		}
 	})

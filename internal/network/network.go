@@ -45,6 +45,7 @@ type Socket struct {
 	Local    netip.AddrPort
 	Remote   netip.AddrPort
 	ID       uint64 // identifies the socket to Owners; 0 has no owner
+	UID      int    // of the user who made it, however many IDs that user has; 0 is root, or a system that does not tell
 }
 
 // An Owner is the process behind a socket.

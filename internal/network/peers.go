@@ -197,6 +197,9 @@ func byProminence(a, b *conversation) int {
 	)
 }
 
+// user is whose share of the rows a conversation takes: that of its first connection.
+func (t *conversation) user() string { return user(t.sockets[0].UID) }
+
 func socketsOf(conversations []*conversation) []Socket {
 	var list []Socket
 	for _, t := range conversations {

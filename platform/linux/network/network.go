@@ -71,7 +71,7 @@ func (s *Source) sockets(ctx context.Context, t transport, visit func(network.So
 		seen := false
 		err := s.dump(ctx, t.number, func(d sockdiag.Socket) {
 			seen = true
-			visit(socket(t.protocol, d.Local, d.Remote, d.State, d.Inode))
+			visit(s.socket(t.protocol, procfs.Socket{Local: d.Local, Remote: d.Remote, State: d.State, Inode: d.Inode, UID: d.UID}))
 		})
 		if err == nil || seen || ctx.Err() != nil {
 			return err
@@ -79,7 +79,7 @@ func (s *Source) sockets(ctx context.Context, t transport, visit func(network.So
 	}
 	for _, table := range t.tables {
 		if err := s.proc.Sockets(table, func(p procfs.Socket) {
-			visit(socket(t.protocol, p.Local, p.Remote, p.State, p.Inode))
+			visit(s.socket(t.protocol, p))
 		}); err != nil {
 			return err
 		}
@@ -87,10 +87,10 @@ func (s *Source) sockets(ctx context.Context, t transport, visit func(network.So
 	return nil
 }
 
-func socket(protocol network.Protocol, local, remote netip.AddrPort, state uint8, inode uint64) network.Socket {
+func (s *Source) socket(protocol network.Protocol, p procfs.Socket) network.Socket {
 	return network.Socket{
-		Protocol: protocol, State: stateOf(protocol, state), ID: inode,
-		Local: unmapped(local), Remote: unmapped(remote),
+		Protocol: protocol, State: stateOf(protocol, p.State), ID: p.Inode, UID: s.proc.UserOf(p.UID),
+		Local: unmapped(p.Local), Remote: unmapped(p.Remote),
 	}
 }
 

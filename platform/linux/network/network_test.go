@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/network"
+	"sentinel/internal/testenv"
 	"sentinel/platform/linux/sockdiag"
 )
 
@@ -29,7 +30,7 @@ func rows(t *testing.T, s *Source) []string {
 	t.Helper()
 	var list []string
 	if err := s.Sockets(t.Context(), func(k network.Socket) {
-		list = append(list, fmt.Sprintf("%s %s %s > %s #%d", k.Protocol, k.State, k.Local, k.Remote, k.ID))
+		list = append(list, fmt.Sprintf("%s %s %s > %s #%d of %d", k.Protocol, k.State, k.Local, k.Remote, k.ID, k.UID))
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -38,20 +39,20 @@ func rows(t *testing.T, s *Source) []string {
 
 func TestSocketsOfALaptop(t *testing.T) {
 	want := []string{
-		"tcp LISTEN 0.0.0.0:22 > 0.0.0.0:0 #20602",
-		"tcp LISTEN 127.0.0.1:631 > 0.0.0.0:0 #21018",
-		"tcp ESTABLISHED 192.0.2.23:43122 > 203.0.113.80:443 #40112",
-		"tcp ESTABLISHED 192.0.2.23:43140 > 198.51.100.10:443 #40113",
-		"tcp ESTABLISHED 192.0.2.23:50220 > 198.51.100.33:3306 #40120",
-		"tcp TIME_WAIT 192.0.2.23:43099 > 203.0.113.80:443 #0",
-		"tcp CLOSE_WAIT 192.0.2.23:43160 > 203.0.113.81:80 #40114",
-		"tcp LISTEN [::]:22 > [::]:0 #20603",
-		"tcp LISTEN [::1]:631 > [::]:0 #21019",
-		"tcp ESTABLISHED [2001:db8:12::23]:51514 > [2001:db8:ffff::80]:443 #40115",
-		"tcp ESTABLISHED 127.0.0.1:5900 > 127.0.0.1:40100 #0",
-		"udp ESTABLISHED 192.0.2.23:68 > 192.0.2.1:67 #20411",
-		"udp LISTEN 0.0.0.0:5353 > 0.0.0.0:0 #20800",
-		"udp LISTEN [::]:5353 > [::]:0 #20801",
+		"tcp LISTEN 0.0.0.0:22 > 0.0.0.0:0 #20602 of 0",
+		"tcp LISTEN 127.0.0.1:631 > 0.0.0.0:0 #21018 of 0",
+		"tcp ESTABLISHED 192.0.2.23:43122 > 203.0.113.80:443 #40112 of 1000",
+		"tcp ESTABLISHED 192.0.2.23:43140 > 198.51.100.10:443 #40113 of 1000",
+		"tcp ESTABLISHED 192.0.2.23:50220 > 198.51.100.33:3306 #40120 of 1000",
+		"tcp TIME_WAIT 192.0.2.23:43099 > 203.0.113.80:443 #0 of 0",
+		"tcp CLOSE_WAIT 192.0.2.23:43160 > 203.0.113.81:80 #40114 of 1000",
+		"tcp LISTEN [::]:22 > [::]:0 #20603 of 0",
+		"tcp LISTEN [::1]:631 > [::]:0 #21019 of 0",
+		"tcp ESTABLISHED [2001:db8:12::23]:51514 > [2001:db8:ffff::80]:443 #40115 of 1000",
+		"tcp ESTABLISHED 127.0.0.1:5900 > 127.0.0.1:40100 #0 of 1000",
+		"udp ESTABLISHED 192.0.2.23:68 > 192.0.2.1:67 #20411 of 0",
+		"udp LISTEN 0.0.0.0:5353 > 0.0.0.0:0 #20800 of 109",
+		"udp LISTEN [::]:5353 > [::]:0 #20801 of 109",
 	}
 	if diff := cmp.Diff(want, rows(t, New(hosts+"laptop"))); diff != "" {
 		t.Error(diff)
@@ -124,6 +125,27 @@ func TestMachineWithoutSocketsIsNotAskedTwice(t *testing.T) {
 	s.dump = kernel(nil)
 	if got := rows(t, s); got != nil {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Whoever has many IDs is one user all the same.
+func TestSocketsBelongToTheUserOfTheirID(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"etc/passwd": "eve:x:1001:1001::/:/bin/sh\n", "etc/subuid": "eve:100000:65536\n"})
+	s := New(root)
+	var list []sockdiag.Socket
+	for _, uid := range []int{0, 33, 1001, 100000, 165535, 165536} {
+		of := one
+		of.UID = uid
+		list = append(list, of)
+	}
+	s.dump = kernel(nil, list...)
+	var got []int
+	if err := s.Sockets(t.Context(), func(k network.Socket) { got = append(got, k.UID) }); err != nil {
+		t.Fatal(err)
+	}
+	want := []int{0, 33, 1001, 1001, 1001, 165536}
+	if !slices.Equal(got, slices.Concat(want, want)) { // TCP and UDP
+		t.Errorf("users %d", got)
 	}
 }
 

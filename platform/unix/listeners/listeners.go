@@ -10,8 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
 	"sentinel/internal/network"
@@ -94,14 +96,19 @@ type Host struct {
 func (h Host) Reachable(ctx context.Context) (Sockets, error) {
 	var lists [len(bounds)][]Listener
 	var rest [len(bounds)]string
+	var taken [len(bounds)]map[int]int
+	for k := range taken {
+		taken[k] = map[int]int{}
+	}
 	err := h.Source.Sockets(ctx, func(s network.Socket) {
 		if s.State != network.Listen || s.Local.Addr().IsLoopback() || !h.Keep(s) {
 			return
 		}
 		l := Listener{Socket: s}
 		k := h.kind(l.Port())
-		if len(lists[k]) == bounds[k] {
-			rest[k] = fmt.Sprintf("more than %d sockets listen", bounds[k])
+		taken[k][s.UID]++
+		if len(lists[k]) == bounds[k] || s.UID != 0 && taken[k][s.UID] > bounds[k]/4 {
+			rest[k] = fmt.Sprintf("more than %d sockets listen", len(lists[k]))
 			return
 		}
 		lists[k] = append(lists[k], l)
@@ -169,34 +176,43 @@ func addOwners(ctx context.Context, source network.Source, list []Listener, unow
 	return nil
 }
 
-// maxShown is how many ports a finding names.
-const maxShown = 10
+// What a finding shows of many sockets. A user with any number of them takes the places of nobody else's.
+const (
+	maxPorts = 10
+	maxLines = 5
+)
 
-// Ports counts the ports of a sorted list and names the lowest ones.
-func Ports(list []Listener) (count int, text string) {
-	ports := make([]Port, 0, len(list))
-	for _, l := range list {
-		ports = append(ports, l.Port())
+// user is who has made a socket; root has no share that could be used up.
+func (l Listener) user() string {
+	if l.UID == 0 {
+		return ""
 	}
-	slices.SortFunc(ports, func(a, b Port) int {
-		return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.String(), b.String()))
-	})
-	ports = slices.Compact(ports)
-	var names []string
-	for _, p := range ports[:min(len(ports), maxShown)] {
-		names = append(names, p.String())
-	}
-	text = strings.Join(names, ", ")
-	if len(ports) > maxShown {
-		text += " and more"
-	}
-	return len(ports), text
+	return strconv.Itoa(l.UID)
 }
 
-// Evidence describes each listener.
+// Ports counts the ports of a list and names the lowest ones.
+func Ports(list []Listener) (count int, text string) {
+	list = slices.SortedFunc(slices.Values(list), func(a, b Listener) int {
+		return cmp.Or(cmp.Compare(a.Port().Number, b.Port().Number), strings.Compare(a.Port().String(), b.Port().String()), cmp.Compare(a.UID, b.UID))
+	})
+	list = slices.CompactFunc(list, func(a, b Listener) bool { return a.Port() == b.Port() })
+	shown, rest := answer.Share(list, maxPorts, Listener.user)
+	var names []string
+	for _, l := range shown {
+		names = append(names, l.Port().String())
+	}
+	text = strings.Join(names, ", ")
+	if len(rest) > 0 {
+		text += fmt.Sprintf(" and %d more", len(rest))
+	}
+	return len(list), text
+}
+
+// Evidence describes each listener, those first that are shown where there are many.
 func Evidence(list []Listener) []string {
 	var lines []string
-	for _, l := range list {
+	shown, rest := answer.Share(list, maxLines, Listener.user)
+	for _, l := range append(shown, rest...) {
 		lines = append(lines, l.String())
 	}
 	return lines

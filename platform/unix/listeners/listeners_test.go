@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"sentinel/internal/audit"
@@ -119,9 +120,25 @@ func TestPortsNamesTheLowestOnes(t *testing.T) {
 		list = append(list, Listener{Socket: network.Socket{Protocol: network.TCP, Local: address}}, Listener{Socket: network.Socket{Protocol: network.TCP, Local: address}})
 	}
 	count, text := Ports(list)
-	want := "101/tcp, 102/tcp, 103/tcp, 104/tcp, 105/tcp, 106/tcp, 107/tcp, 108/tcp, 109/tcp, 110/tcp and more"
+	want := "101/tcp, 102/tcp, 103/tcp, 104/tcp, 105/tcp, 106/tcp, 107/tcp, 108/tcp, 109/tcp, 110/tcp and 2 more"
 	if count != 12 || text != want {
 		t.Errorf("%d ports: %s; want 12: %s", count, text, want)
+	}
+}
+
+func TestNobodyHidesThePortsOfOthers(t *testing.T) {
+	list := []network.Socket{listening(network.TCP, "0.0.0.0:31337", 9)}
+	for i := range uint16(3000) {
+		s := network.Socket{Protocol: network.TCP, State: network.Listen, Local: netip.AddrPortFrom(netip.IPv4Unspecified(), 2000+i), UID: 1000}
+		list = append([]network.Socket{s}, list...)
+	}
+	open, err := openAt(t, Host{Source: sockets{list: list}, Judge: wide, Keep: all})
+	count, text := Ports(open)
+	if err != nil || count != 1251 || !strings.HasSuffix(text, ", 31337/tcp and 1241 more") {
+		t.Errorf("%d ports: %s, %v", count, text, err)
+	}
+	if lines := Evidence(open); len(lines) != 1251 || !slices.ContainsFunc(lines[:maxLines], func(line string) bool { return strings.Contains(line, ":31337: ") }) {
+		t.Errorf("%d lines: %q", len(lines), lines[:maxLines])
 	}
 }
 
