@@ -119,7 +119,7 @@ func (h *handler) elicit(ctx context.Context, c checked, p plan) (context.Contex
 	stop()
 	switch {
 	case ctx.Err() != nil:
-		return ctx, v, h.ended(c.op, ctx.Err(), "did nothing, because its user had not answered")
+		return ctx, v, h.ended(c.op, c.host, ctx.Err(), "did nothing, because its user had not answered")
 	case limited.Err() != nil:
 		return ctx, v, fault.New(fault.Timeout, "The user did not answer in time, and "+c.op.Name+" did nothing.").
 			WithFix("Tell the user what you want to do and why; call it again when they are there to answer.")
@@ -128,7 +128,7 @@ func (h *handler) elicit(ctx context.Context, c checked, p plan) (context.Contex
 	}
 	ctx, err = placeOf(ctx).enter(ctx)
 	if err != nil {
-		return ctx, v, h.ended(c.op, err, "did not begin")
+		return ctx, v, h.ended(c.op, c.host, err, "did not begin").WithFix(fewer)
 	}
 	return ctx, v, nil
 }

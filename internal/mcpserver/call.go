@@ -95,7 +95,7 @@ func (c checked) key() string {
 
 func (h *handler) call(ctx context.Context, op ops.Operation, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, h.ended(op, err, "did not begin")
+		return nil, h.ended(op, "", err, "did not begin").WithFix(fewer)
 	}
 	c, err := h.check(op, arguments)
 	if err != nil {
@@ -155,10 +155,10 @@ func (h *handler) explain(ctx context.Context, c checked, err error) error {
 	case errors.As(err, &known):
 		return known
 	case ctx.Err() != nil && c.changes():
-		return h.ended(c.op, ctx.Err(), "has not said yet what it did").
+		return h.ended(c.op, c.host, ctx.Err(), "has not said yet what it did").
 			WithFix("sentinel finishes or takes back what it has begun. Before asking again, see what became of it with: " + historyOf(c.host))
 	case ctx.Err() != nil:
-		return h.ended(c.op, ctx.Err(), "did not finish")
+		return h.ended(c.op, c.host, ctx.Err(), "did not finish")
 	case elevation.Exhausted(sysexec.Result{}, err) != nil:
 		return elevation.Exhausted(sysexec.Result{}, err)
 	case errors.Is(err, sysexec.ErrOutputTooLarge):
@@ -170,13 +170,21 @@ func (h *handler) explain(ctx context.Context, c checked, err error) error {
 	}
 }
 
-// ended returns the error of a call that is over before it has a result.
-func (h *handler) ended(op ops.Operation, err error, what string) *fault.Error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fault.New(fault.Timeout, fmt.Sprintf("%s %s within %v, the time limit of sentinel-mcp.", op.Name, what, h.limit)).
-			WithFix("Try again, with fewer calls at a time; if it happens again, tell the user to look for a hung disk or network mount.")
+// fewer is the fix for a call that did not begin, because others had all places.
+const fewer = "Try again, with fewer calls at a time."
+
+// ended returns the error of a call that is over before it has a result. host is the other machine that
+// it was for, or "".
+func (h *handler) ended(op ops.Operation, host string, err error, what string) *fault.Error {
+	name, look := op.Name, "tell the user to look for a hung disk or network mount"
+	if host != "" {
+		name, look = op.Name+" on "+host, "tell the user to look at that machine and the way there"
 	}
-	return fault.New(fault.Cancelled, fmt.Sprintf("%s was cancelled and %s.", op.Name, what))
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fault.New(fault.Timeout, fmt.Sprintf("%s %s within %v, the time limit of sentinel-mcp.", name, what, h.limit)).
+			WithFix("Try again, with fewer calls at a time; if it happens again, " + look + ".")
+	}
+	return fault.New(fault.Cancelled, fmt.Sprintf("%s was cancelled and %s.", name, what))
 }
 
 // check checks the arguments of a call.

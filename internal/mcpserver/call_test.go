@@ -431,13 +431,23 @@ func TestARunIsToldWhichToolsAreOnOffer(t *testing.T) {
 	}
 }
 
+// What another machine leaves unanswered is no matter of a disk of this one.
+func TestATimeoutOnAnotherMachineIsAboutThatOne(t *testing.T) {
+	h := testHandler(printing(printed))
+	op, _ := ops.ByName("get_system_health")
+	err := h.ended(op, "web-1", context.DeadlineExceeded, "did not finish")
+	if !strings.HasPrefix(err.Message, "get_system_health on web-1 did not finish within ") || !strings.Contains(err.Fix, "that machine") || strings.Contains(err.Fix, "disk") {
+		t.Errorf("%s; %s", err.Message, err.Fix)
+	}
+}
+
 // A call that took too long here is not answered with one more: what it names could be off, or be
 // the tool itself.
 func TestATimeoutNamesNoTool(t *testing.T) {
 	h := testHandler(printing(printed))
 	h.tools = namesOf(ops.All())
 	for _, op := range ops.All() {
-		said := fmt.Sprintf("%s", h.failed(op, h.ended(op, context.DeadlineExceeded, "did not finish")).StructuredContent)
+		said := fmt.Sprintf("%s", h.failed(op, h.ended(op, "", context.DeadlineExceeded, "did not finish")).StructuredContent)
 		_, fix, _ := strings.Cut(said, `"fix":`)
 		if !strings.Contains(said, `"TIMEOUT"`) || !strings.Contains(fix, "tell the user") || slices.ContainsFunc(h.tools, func(tool string) bool { return strings.Contains(fix, tool) }) {
 			t.Errorf("%s: %s", op.Name, said)

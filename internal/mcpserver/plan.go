@@ -3,7 +3,6 @@
 package mcpserver
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -48,6 +47,7 @@ type socket struct {
 
 const (
 	maxSockets  = 5    // that a question names
+	maxProcess  = 64   // runes of the name of one that listens
 	maxQuestion = 1500 // runes
 )
 
@@ -87,7 +87,11 @@ func list(what string, sockets []socket, total int) string {
 	}
 	var names []string
 	for _, s := range sockets[:min(len(sockets), maxSockets)] {
-		names = append(names, fmt.Sprintf("%d/%s (%s)", s.Port, s.Protocol, cmp.Or(s.Process, "unknown process")))
+		process := "unknown process"
+		if s.Process != "" {
+			process = sanitize.Quoted(s.Process, maxProcess)
+		}
+		names = append(names, fmt.Sprintf("%d/%s (%s)", s.Port, s.Protocol, process))
 	}
 	more := ""
 	if n := max(total, len(sockets)) - len(names); n > 0 {

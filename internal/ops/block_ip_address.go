@@ -13,7 +13,7 @@ var blockIPAddress = Operation{
 	Description: "Block an IP address in the firewall, inbound and outbound, and cut its open connections. " +
 		"Use for malicious IPs or suspicious connections. The answer says when the block ends. " +
 		"On macOS, iCloud Private Relay is off while anything is blocked. " +
-		"Refuses loopback, multicast, this machine's own addresses, gateway, resolvers, storage servers, peers of sessions and the allowlist." + tellFirst,
+		"Refuses loopback, multicast, this machine's own addresses, gateway, resolvers, servers it needs, peers of sessions and the allowlist." + tellFirst,
 	Usage:      "keep an address out",
 	Toolset:    DefaultToolset,
 	Effect:     Destructive,

@@ -4,9 +4,9 @@ package ops
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -18,12 +18,13 @@ const program = "sentinel --"
 
 // AsCalls says the commands of sentinel in a text of its own as calls of
 // tools: a model has no shell. Commands without a tool, and those of tools that are not on, are left
-// to the user.
+// to the user. What stands in double quotes, as strconv.Quote writes them, is the name of something, which
+// anybody may have chosen, and stays as it is.
 func AsCalls(text string, on func(tool string) bool) string {
 	var said strings.Builder
 	called := false
 	for {
-		before, rest, found := strings.Cut(text, program)
+		before, rest, found := cutProgram(text)
 		if !found {
 			break
 		}
@@ -46,6 +47,25 @@ func AsCalls(text string, on func(tool string) bool) string {
 		return strings.ReplaceAll(said.String(), "--dry-run", "dry_run")
 	}
 	return said.String()
+}
+
+// cutProgram cuts a text around the first [program] that is not quoted.
+func cutProgram(text string) (before, after string, found bool) {
+	for at := 0; ; {
+		next, quote := strings.Index(text[at:], program), strings.IndexByte(text[at:], '"')
+		switch {
+		case next < 0:
+			return text, "", false
+		case quote < 0 || next < quote:
+			return text[:at+next], text[at+next+len(program):], true
+		}
+		at += quote
+		quoted, err := strconv.QuotedPrefix(text[at:])
+		if err != nil { // a mark of the sentence
+			quoted = text[at : at+1]
+		}
+		at += len(quoted)
+	}
 }
 
 // forTheUser begins a fix that takes a shell.
@@ -177,60 +197,3 @@ func withArguments(tool string, arguments map[string]any) string {
 	}
 	return tool + " {" + strings.Join(members, ",") + "}"
 }
-
-// OnHost names the host in the calls of a text that sentinel on that host has written, as [AsCalls] writes
-// them: who follows one would ask this machine. A host that the text names itself is taken out: a machine
-// gives no orders about others.
-func OnHost(text, host string) string {
-	for _, op := range All() {
-		if op.OfFleet() || !strings.Contains(text, op.Name) {
-			continue
-		}
-		var said strings.Builder
-		for {
-			before, after, found := strings.Cut(text, op.Name)
-			if said.WriteString(before); !found {
-				break
-			}
-			said.WriteString(op.Name)
-			text = onHost(&said, op.Name, before, after, host)
-		}
-		text = said.String()
-	}
-	return text
-}
-
-// onHost writes the host behind the name of a tool and returns the rest. A name within another word is none,
-// and one that is a word of the language is one only with arguments.
-func onHost(said *strings.Builder, name, before, after, host string) (rest string) {
-	arguments, given := strings.CutPrefix(after, " {")
-	member := fmt.Sprintf("%q:%q", "host", host)
-	switch {
-	case strings.TrimRight(before, toolRunes) != before, strings.TrimLeft(after, toolRunes) != after:
-		return after
-	case given:
-		others, rest := cutObject("{" + arguments)
-		delete(others, "host")
-		said.WriteString(" {" + member)
-		for _, other := range slices.Sorted(maps.Keys(others)) {
-			fmt.Fprintf(said, ",%q:%s", other, others[other])
-		}
-		said.WriteString("}")
-		return rest
-	case strings.Contains(name, "_"):
-		said.WriteString(" {" + member + "}")
-	}
-	return after
-}
-
-// cutObject splits an object of JSON off a text. Of what is none it takes the brace alone.
-func cutObject(text string) (members map[string]json.RawMessage, rest string) {
-	d := json.NewDecoder(strings.NewReader(text))
-	if d.Decode(&members) != nil {
-		return nil, text[len("{"):]
-	}
-	return members, text[d.InputOffset():]
-}
-
-// toolRunes are what names of tools are made of.
-const toolRunes = "abcdefghijklmnopqrstuvwxyz_"

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/ops"
 	"sentinel/internal/progress"
 	"sentinel/internal/sanitize"
 )
@@ -70,8 +71,8 @@ func complaintOf(stderr []byte) (reason complaint, line string, known bool) {
 
 func (c complaint) error(host, line string) error {
 	message := host + " " + c.what + "."
-	if line = clean(line); line != "" && !strings.Contains(line, "@@@") {
-		message += " ssh said: " + line
+	if strings.TrimSpace(line) != "" && !strings.Contains(line, "@@@") {
+		message += " ssh said: " + quoted(line, host)
 	}
 	_, name, both := strings.Cut(host, "@") // the known hosts are without a user
 	if !both {
@@ -81,14 +82,14 @@ func (c complaint) error(host, line string) error {
 	return fault.New(c.code, message).WithFix(fix)
 }
 
-// lastLine returns the last line of an output that is not blank, safe to show.
+// lastLine returns the last line of an output that is not blank, as it is.
 func lastLine(output []byte) string {
 	lines := strings.Split(strings.TrimSpace(progress.Without(string(output))), "\n")
-	return clean(lines[len(lines)-1])
+	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// clean makes a line safe to show. Another machine has chosen it.
-func clean(line string) string {
+// quoted makes a line safe to repeat in a sentence of this side: another machine has chosen it.
+func quoted(line, host string) string {
 	const most = 200
-	return strings.TrimSpace(sanitize.Text(strings.TrimSpace(line), most))
+	return sanitize.Quoted(ops.OnHost(strings.TrimSpace(line), host), most)
 }

@@ -132,8 +132,8 @@ func (c *Carrier) Version(ctx context.Context, host string) (string, error) {
 	r, err := c.first(ctx, host, []string{"--version"}, nil, nil, maxUsual)
 	_, last := cutLast(bytes.TrimSpace(r.Stdout))
 	words := strings.Fields(string(last))
-	if err == nil && r.Exit == 0 && len(words) > 1 && words[0] == installed.Sentinel {
-		return clean(words[1]), nil
+	if err == nil && r.Exit == 0 && len(words) > 1 && words[0] == installed.Sentinel && isVersion.Get().MatchString(words[1]) {
+		return words[1], nil
 	}
 	return "", c.failure(ctx, host, fault.New(fault.Timeout, host+" does not answer in time."), r, err)
 }
@@ -298,7 +298,10 @@ func ended(ctx context.Context, host string, op ops.Operation) error {
 
 // noDocument returns the error of a run that printed something else than a document.
 func noDocument(host string, r sysexec.Result) error {
-	said := cmp.Or(lastLine(r.Stdout), lastLine(r.Stderr), "nothing")
+	said := "nothing"
+	if line := cmp.Or(lastLine(r.Stdout), lastLine(r.Stderr)); line != "" {
+		said = quoted(line, host)
+	}
 	return fault.New(fault.BadOutput, "What came from "+host+" is no answer of sentinel: "+said).
 		WithFix("Where a start file of the shell there prints something for every command (ssh " + host + " true shows it), let it print for terminals alone. Otherwise install the same version of sentinel there.")
 }
