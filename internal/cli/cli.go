@@ -75,9 +75,9 @@ type Program struct {
 	// Prefer makes this process one for something short: with few threads, and root's with a better place
 	// among all others, which what it starts has not. nil does not.
 	Prefer func(root bool)
-	// Admit takes a place among the runs of a user behind sudo; ok is false where all are taken. nil has
-	// no bound.
-	Admit func(uid int) (place int, ok bool)
+	// Admit takes a place among the runs of a user behind sudo, which leave gives back; ok is false where
+	// all are taken. nil has no bound.
+	Admit func(uid int) (place int, leave func(), ok bool)
 }
 
 // Run is [Run] for p.
@@ -109,7 +109,12 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	case call.candidates != "":
 		return out.text(p.candidates(ctx, call.candidates))
 	}
-	doc, err := p.execute(ctx, call, stdin)
+	leave, err := p.admit()
+	defer leave()
+	var doc document
+	if err == nil {
+		doc, err = p.execute(ctx, call, stdin)
+	}
 	if err != nil {
 		err = p.worded(call, err)
 	}
@@ -168,9 +173,6 @@ func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) 
 		call.reporter.Say(percent, words)
 		call.indicator.Set(percent, words)
 	})
-	if err := p.admit(); err != nil {
-		return nil, err
-	}
 	if err := pause(ctx, call); err != nil {
 		return nil, err
 	}

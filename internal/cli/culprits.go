@@ -48,5 +48,5 @@ func diskWaiters(t processes.Table) string {
 }
 
 func processText(p processes.Process) string {
-	return fmt.Sprintf("%s (PID %d, %s)", p.Name, p.PID, cmp.Or(p.User, "user unknown"))
+	return fmt.Sprintf("%q (PID %d, %s)", p.Name, p.PID, cmp.Or(p.User, "user unknown"))
 }

@@ -10,20 +10,20 @@ import (
 
 func TestCulpritsAreNamedWithTheirShare(t *testing.T) {
 	list := []processes.Process{{PID: 7, Name: "stress", User: "ann", CPUPercent: 187.4, MemoryMB: 2048}, {PID: 8, Name: "idle", CPUPercent: 3, MemoryMB: 1}}
-	if got := cpuUsers(list); got != "stress (PID 7, ann) 187 % of a core" {
+	if got := cpuUsers(list); got != `"stress" (PID 7, ann) 187 % of a core` {
 		t.Errorf("%q", got)
 	}
 	if got := cpuUsers(list[1:]); got != "" {
 		t.Errorf("an idle process is behind nothing: %q", got)
 	}
-	if got := memoryUsers(list); got != "stress (PID 7, ann) 2.0 GiB, idle (PID 8, user unknown) 1.0 MiB" {
+	if got := memoryUsers(list); got != `"stress" (PID 7, ann) 2.0 GiB, "idle" (PID 8, user unknown) 1.0 MiB` {
 		t.Errorf("%q", got)
 	}
 	var table processes.Table
 	for i, state := range "DSDDD" {
 		table.Samples = append(table.Samples, processes.Sample{PID: i, Name: "job", State: byte(state)})
 	}
-	if got := diskWaiters(table); got != "waiting for a disk: job (PID 0), job (PID 2), job (PID 3), 1 more" {
+	if got := diskWaiters(table); got != `waiting for a disk: "job" (PID 0), "job" (PID 2), "job" (PID 3), 1 more` {
 		t.Errorf("%q", got)
 	}
 	if got := diskWaiters(processes.Table{}); got != "" {

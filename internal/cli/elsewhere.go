@@ -13,6 +13,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"sentinel/internal/config"
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
 	"sentinel/internal/progress"
@@ -30,6 +31,9 @@ type elsewhere struct {
 
 // elsewhere runs the call on the machine that it names.
 func (p Program) elsewhere(ctx context.Context, call invocation, stdin io.Reader) (document, error) {
+	if err := p.mayAskElsewhere(call); err != nil {
+		return nil, err
+	}
 	carrier, err := p.carrier()
 	if err != nil {
 		return nil, err
@@ -52,6 +56,20 @@ func (p Program) elsewhere(ctx context.Context, call invocation, stdin io.Reader
 	claims.Asked = ops.Typed
 	doc, _, err := e.run(ctx, call.args, claims)
 	return doc, err
+}
+
+// mayAskElsewhere refuses what the policy of this machine keeps from its programs, to whom another
+// machine would be the way around it. The policy there holds there besides, and is the one that
+// switches on what is off without it.
+func (p Program) mayAskElsewhere(call invocation) error {
+	if !call.request && !limited(p.whoAsks(ops.Context{})) {
+		return nil
+	}
+	c, err := config.Load(p.ConfigPath, false)
+	if err != nil {
+		return err
+	}
+	return switchedOff(c.Policy, call.op)
 }
 
 // carrier returns what runs tools on other machines for this user.

@@ -17,7 +17,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -205,9 +204,7 @@ func (c trial) run(t *testing.T, m testMac, line string) macRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got macRun
-	synctest.Test(t, func(t *testing.T) { got = runMac(t, m, line) })
-	return got
+	return runOnItsClock(t, m, line)
 }
 
 // commandLines are those that a run asked for.

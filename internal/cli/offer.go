@@ -38,9 +38,8 @@ func (p Program) onOffer(call invocation) func(tool string) bool {
 	if err != nil {
 		c = config.Default()
 	}
-	limits := !p.Root || limited(p.whoAsks(ops.Context{})) // without root, what needs it goes through sudo
 	return func(tool string) bool {
 		op, known := ops.ByName(tool)
-		return known && slices.Contains(offered, tool) && refused(c.Policy, op, limits, true) == nil
+		return known && slices.Contains(offered, tool) && refused(c.Policy, op, true, false) == nil
 	}
 }

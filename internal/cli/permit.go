@@ -30,18 +30,28 @@ func (s session) permit(ctx context.Context, call invocation) error {
 		const fix = "The administrator of this machine can allow it in /etc/sentinel/config.yaml with policy: {end_sessions: true}."
 		return fault.New(fault.DisabledByPolicy, "end_session is off for programs until policy.end_sessions of this machine's configuration allows it.").WithFix(fix).WithToolFix(fix)
 	}
-	return refused(s.config.Policy, op, limited(s.who), call.request)
+	return refused(s.config.Policy, op, call.request, limited(s.who))
 }
 
-// refused returns why the policy does not let op run for a caller whom it
-// limits or not, and who asks by a request or not.
-func refused(policy config.Policy, op ops.Operation, limits, request bool) error {
+// refused returns why the policy does not let op run for a program, which asks by a request, or for
+// whom it limits.
+func refused(policy config.Policy, op ops.Operation, request, limits bool) error {
 	switch {
 	case op.OptIn && request && !slices.Contains(policy.EnabledTools, op.Name):
 		fix := "The administrator of this machine can switch it on in /etc/sentinel/config.yaml with policy: {enabled_tools: [" + op.Name + "]}"
 		return fault.New(fault.DisabledByPolicy, op.Name+" is off for programs until policy.enabled_tools of this machine's configuration names it.").WithFix(fix + ", or run it at a shell: sudo sentinel " + op.Spelled()).WithToolFix(fix + ".")
-	case !limits:
+	case request || limits:
+		return switchedOff(policy, op)
+	default:
 		return nil
+	}
+}
+
+// switchedOff returns why the policy lets no program run op. A program is limited whoever runs it, and
+// where it needs no root as well: what an administrator takes from models is not given to them by the
+// account that they run under.
+func switchedOff(policy config.Policy, op ops.Operation) error {
+	switch {
 	case slices.Contains(policy.DisabledTools, op.Name):
 		return fault.New(fault.DisabledByPolicy, op.Name+" is switched off by policy.disabled_tools of this machine's configuration.")
 	case policy.ReadOnly && op.Writes():
@@ -128,21 +138,21 @@ func (i invocation) unlisted() []string {
 // processes. More would take the machine away from these.
 const preferredPlaces = 4
 
-// admit takes a place for this run among those of the user behind sudo.
-func (p *Program) admit() error {
+// admit takes a place for this run among those of the user behind sudo; leave gives it back.
+func (p *Program) admit() (leave func(), err error) {
 	who := p.whoAsks(ops.Context{})
 	if p.Admit == nil || !limited(who) {
-		return nil
+		return func() {}, nil
 	}
-	place, ok := p.Admit(*who.SudoUID)
+	place, leave, ok := p.Admit(*who.SudoUID)
 	if !ok {
-		return fault.New(fault.RateLimited, "As many runs of sentinel as root as one user may have at a time are going on.").
+		return leave, fault.New(fault.RateLimited, "As many runs of sentinel as root as one user may have at a time are going on.").
 			WithFix("Wait until some have ended; see what runs with: pgrep -a sentinel").WithToolFix("Call again in a moment, and make fewer calls at a time.")
 	}
 	if place >= preferredPlaces {
 		p.Prefer = nil
 	}
-	return nil
+	return leave, nil
 }
 
 // writesPerMinute bounds what is not destructive: a caller could otherwise let

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sentinel/internal/config"
 	"sentinel/internal/doctor"
 	"sentinel/internal/fault"
 	"sentinel/internal/journal"
@@ -40,6 +41,36 @@ func TestWhatIsOffForProgramsIsOffForRootsToo(t *testing.T) {
 		named := func(tool doctor.Tool) bool { return tool.Name == name }
 		if slices.ContainsFunc(rootTools(nil), named) || !slices.ContainsFunc(rootTools([]string{name}), named) {
 			t.Errorf("%s: the doctor asks sudo for %v, and switched on for %v", name, rootTools(nil), rootTools([]string{name}))
+		}
+	}
+}
+
+// What the policy takes from models, no account gives them back: not that of a user for whom nothing takes
+// sudo, and not root's. What is typed is not limited, but behind sudo.
+func TestThePolicyHoldsForEveryProgram(t *testing.T) {
+	program, person := true, false
+	for _, c := range []struct {
+		who     journal.Who
+		root    bool
+		request bool
+		refused bool
+	}{
+		{journal.Who{UID: 1000}, false, program, true},
+		{journal.Who{}, true, program, true},
+		{journal.Who{SudoUID: new(1000)}, true, program, true},
+		{journal.Who{SudoUID: new(1000)}, true, person, true},
+		{journal.Who{UID: 1000}, false, person, false},
+		{journal.Who{}, true, person, false},
+		{journal.Who{SudoUID: new(0)}, true, person, false},
+	} {
+		s := session{root: c.root, who: c.who}
+		s.config.Policy = config.Policy{ReadOnly: true, DisabledTools: []string{"dns_lookup", "get_asset_info"}}
+		for tool, off := range map[string]bool{"dns_lookup": true, "get_asset_info": true, "send_telemetry_webhook": true, "get_top_processes": false} {
+			op, _ := ops.ByName(tool)
+			err := s.permit(t.Context(), invocation{op: op, request: c.request})
+			if want := c.refused && off; (err != nil) != want || want && fault.From(err).Code != fault.DisabledByPolicy {
+				t.Errorf("%s for %+v, a program: %v: %v", tool, c.who, c.request, err)
+			}
 		}
 	}
 }

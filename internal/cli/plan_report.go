@@ -90,7 +90,7 @@ func (s session) wouldReport(ctx context.Context, routes []route) (string, repor
 	var all reportObject
 	var texts []string
 	for i, way := range routes {
-		would, t := way.would(made.documents[i])
+		would, t := way.would(made.documents[i], way.endpoint.URL.Shown())
 		texts = append(texts, would)
 		all.Endpoints, all.Documents = append(all.Endpoints, t), append(all.Documents, made.documents[i].Body)
 	}

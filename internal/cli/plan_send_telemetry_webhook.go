@@ -44,7 +44,11 @@ func planWebhook(ctx context.Context, s session, call invocation) (change, error
 		pending: func() bool { return last.State == stateQueued },
 	}
 	if call.dryRun {
-		c.would, c.preview, err = s.wouldSend(ctx, way)
+		to := u.Whole()
+		if named { // may hold keys, which the administrator knows
+			to = u.Shown()
+		}
+		c.would, c.preview, err = s.wouldSend(ctx, way, to)
 	}
 	return c, err
 }
@@ -54,8 +58,8 @@ type targetObject struct {
 	Target string `json:"target"`
 }
 
-// wouldSend creates the document without sending it.
-func (s session) wouldSend(ctx context.Context, way route) (string, delivery, error) {
+// wouldSend creates the document without sending it. to names the receiver.
+func (s session) wouldSend(ctx context.Context, way route, to string) (string, delivery, error) {
 	var d webhook.Document
 	err := s.with(way, func(s session) (err error) {
 		d, err = s.telemetry(ctx)
@@ -64,15 +68,15 @@ func (s session) wouldSend(ctx context.Context, way route) (string, delivery, er
 	if err != nil {
 		return "", delivery{}, err
 	}
-	would, t := way.would(d)
+	would, t := way.would(d, to)
 	return would, t, nil
 }
 
-// would describes how a document would be sent.
-func (r route) would(d webhook.Document) (string, delivery) {
+// would describes how a document would be sent to a receiver.
+func (r route) would(d webhook.Document, to string) (string, delivery) {
 	t := r.delivery(d, spool.Sent{})
 	t.DeliveryID, t.State = "", ""
-	return fmt.Sprintf("Would send %d bytes to %s, %s.", t.Bytes, t.Target, r.manner()), t
+	return fmt.Sprintf("Would send %d bytes to %s, %s.", t.Bytes, to, r.manner()), t
 }
 
 // manner describes how documents are sent.

@@ -30,11 +30,11 @@ func TestOnlyWhatIsShortIsPreferred(t *testing.T) {
 // What waits for its request needs no better place, and of many runs of one user only some get it.
 func TestFewRunsOfAUserArePreferred(t *testing.T) {
 	for place, want := range map[int]bool{0: true, 3: true, 4: false, 31: false} {
-		preferred := false
+		preferred, left := false, 0
 		p := nowhere()
 		p.Root = true
 		p.Getenv = func(name string) string { return map[string]string{"SUDO_UID": "1000", "SUDO_USER": "eve"}[name] }
-		p.Admit = func(uid int) (int, bool) { return place, uid == 1000 }
+		p.Admit = func(uid int) (int, func(), bool) { return place, func() { left++ }, uid == 1000 }
 		p.Prefer = func(bool) { preferred = true }
 		read := false
 		stdin := readerFunc(func(b []byte) (int, error) {
@@ -44,9 +44,17 @@ func TestFewRunsOfAUserArePreferred(t *testing.T) {
 			}
 			return 0, io.EOF
 		})
-		p.Run(t.Context(), []string{"--request", "get_system_health"}, stdin, io.Discard, io.Discard)
-		if preferred != want || !read {
-			t.Errorf("place %d: preferred %v, read %v", place, preferred, read)
+		answered := false
+		stdout := writerFunc(func(b []byte) (int, error) {
+			answered = true
+			if left > 0 {
+				t.Errorf("place %d: given back before the answer is out", place)
+			}
+			return len(b), nil
+		})
+		p.Run(t.Context(), []string{"--request", "get_system_health"}, stdin, stdout, io.Discard)
+		if preferred != want || !read || !answered || left != 1 {
+			t.Errorf("place %d: preferred %v, read %v, answered %v, given back %d times", place, preferred, read, answered, left)
 		}
 	}
 }
@@ -54,6 +62,10 @@ func TestFewRunsOfAUserArePreferred(t *testing.T) {
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 func TestAUserHasNoMoreThanSoManyRuns(t *testing.T) {
 	for _, c := range []struct {
@@ -64,7 +76,7 @@ func TestAUserHasNoMoreThanSoManyRuns(t *testing.T) {
 		p := nowhere()
 		p.Root = c.root
 		p.Getenv = func(name string) string { return map[string]string{"SUDO_UID": c.uid}[name] }
-		p.Admit = func(int) (int, bool) { return 0, false }
+		p.Admit = func(int) (int, func(), bool) { return 0, func() {}, false }
 		var out strings.Builder
 		status := p.Run(t.Context(), []string{"--request", "get_system_health"}, strings.NewReader("{}"), &out, io.Discard)
 		if refused := strings.Contains(out.String(), `"RATE_LIMITED"`); refused != c.refused || refused && status != 4 {

@@ -38,8 +38,7 @@ func runDiskUsage(ctx context.Context, s session, call invocation) (document, er
 	if err != nil {
 		return nil, err
 	}
-	options := diskusage.Options{Rows: call.rows, Now: s.host.Now()}
-	options.State = s.kept(diskUsageName)
+	options := diskusage.Options{Rows: call.rows, Now: s.host.Now(), State: s.kept(diskUsageName)}
 	usage, err := diskusage.Measure(ctx, s.host.DiskUsage, dir, options)
 	if err != nil {
 		return nil, err

@@ -37,8 +37,7 @@ func runLogins(ctx context.Context, s session, call invocation) (document, error
 	if err != nil {
 		return nil, err
 	}
-	options := logins.Options{Since: since, Now: now}
-	options.State = s.kept(loginsName)
+	options := logins.Options{Since: since, Now: now, State: s.kept(loginsName)}
 	progress.Say(ctx, 5, "reading the records of logins")
 	report, err := logins.Collect(ctx, s.host.Logins, options)
 	if err != nil {

@@ -25,14 +25,16 @@ type startupDocument struct {
 const mostStartupItems = 500
 
 func runStartupItems(ctx context.Context, s session, call invocation) (document, error) {
-	o := startup.Options{Limit: call.capped(startup.DefaultLimit), Brief: call.brief(), All: call.verbose || call.rows == allRows, Now: s.host.Now()}
+	o := startup.Options{
+		Limit: call.capped(startup.DefaultLimit), Brief: call.brief(), All: call.verbose || call.rows == allRows,
+		Now: s.host.Now(), State: s.kept(startup.StateName),
+	}
 	switch {
 	case call.request && call.verbose:
 		o.Limit = mostStartupItems
 	case call.verbose && call.rows == defaultRows:
 		o.Limit = 0
 	}
-	o.State = s.kept(startup.StateName)
 	progress.Say(ctx, 5, "reading what starts by itself, and what packages say of it")
 	report, err := startup.Collect(ctx, s.host.Startup, o)
 	if err != nil {

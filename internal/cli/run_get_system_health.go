@@ -231,9 +231,9 @@ func (d *healthDocument) fit() {
 			return
 		}
 		if len(d.Flows) >= len(d.Listening) {
-			d.Flows, d.FlowsTruncated = d.Flows[:len(d.Flows)-1], true
+			d.Flows, d.FlowsTruncated = network.FewerFlows(d.Flows, len(d.Flows)-1), true
 		} else {
-			d.Listening, d.ListeningTruncated = d.Listening[:len(d.Listening)-1], true
+			d.Listening, d.ListeningTruncated = network.FewerListeners(d.Listening, len(d.Listening)-1), true
 		}
 	}
 }

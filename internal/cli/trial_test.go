@@ -125,6 +125,8 @@ func (emptyFilter) ProtectedAddrs(context.Context) ([]blocklist.ProtectedAddr, e
 	return nil, nil
 }
 
+func (emptyFilter) NamedAddrs(context.Context) ([]blocklist.ProtectedAddr, error) { return nil, nil }
+
 func (emptyFilter) Loaded(context.Context) ([]blocklist.Block, bool, error) { return nil, true, nil }
 
 // Whoever runs it, systemd for one, has to learn that it must be run again.

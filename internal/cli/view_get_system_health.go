@@ -157,7 +157,7 @@ func (d *healthDocument) viewSockets(p *page) {
 	if d.Connections == nil {
 		return
 	}
-	flows := d.Flows[:min(viewRows, len(d.Flows))]
+	flows := network.FewerFlows(d.Flows, viewRows)
 	var rows [][]string
 	for _, f := range flows {
 		rows = append(rows, []string{pidText(f.PID), known(f.ProcessName), f.Source, f.Destination, string(f.Status)})
@@ -166,7 +166,7 @@ func (d *healthDocument) viewSockets(p *page) {
 		{title: "pid", right: true}, {title: "process"}, {title: "this end"}, {title: "other end"}, {title: "state"},
 	}, rows)
 	d.viewGroups(p)
-	listeners := d.Listening[:min(viewRows, len(d.Listening))]
+	listeners := network.FewerListeners(d.Listening, viewRows)
 	p.table(shownOf("Listening", len(listeners), d.ListeningTotal), []column{
 		{title: "pid", right: true}, {title: "process"}, {title: "address"}, {title: "protocol"}, {title: "reachable from"},
 	}, listenerRows(listeners))

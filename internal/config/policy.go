@@ -11,23 +11,22 @@ import (
 	"sentinel/internal/ops"
 )
 
-// A Policy limits callers that use sentinel through sudo without being root: above
-// all, AI assistants. Root itself is not limited.
+// A Policy limits programs that call tools, above all AI assistants, whoever runs them; and people who
+// use sentinel through sudo without being root.
 type Policy struct {
-	// ReadOnly refuses every tool that changes the system or sends data out.
+	// ReadOnly refuses every tool that changes the system or sends its state out.
 	ReadOnly bool `yaml:"read_only"`
 	// DisabledTools lists tools that are refused.
 	DisabledTools []string `yaml:"disabled_tools"`
 	// EnabledTools lists tools to switch on that are refused to programs otherwise.
 	EnabledTools []string `yaml:"enabled_tools"`
 	// DestructivePerMinute is how many destructive calls all callers together may
-	// make per minute, 0 to 1000.
+	// make per minute, 0 to 1000. Root's own programs are not counted.
 	DestructivePerMinute int `yaml:"destructive_per_minute"`
-	// EndSessions lets programs end sessions of others with end_session. It holds for root's programs
-	// as well; a person at a shell may always.
+	// EndSessions lets programs end sessions of others with end_session; a person at a shell may always.
 	EndSessions bool `yaml:"end_sessions"`
 	// Ask says whether a client's user is asked before a program changes something: AskOff,
-	// AskOffered or AskRequired. It holds for root's programs as well.
+	// AskOffered or AskRequired.
 	Ask string `yaml:"ask"`
 }
 

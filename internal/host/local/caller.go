@@ -35,10 +35,13 @@ func LeaveCaller(args []string, getenv func(string) string) {
 // would use up the memory of the machine.
 const placesOfUser = 32
 
-// Admit takes a place for this run among those of the user behind sudo, and returns its number, from 0 on.
-// ok is false where all are taken. Where they cannot be counted, as on a read-only file system, there is
-// no bound.
-func Admit(uid int) (place int, ok bool) {
-	place, err := caller.Place(runDir+"/sentinel-callers", uid, placesOfUser)
-	return place, !errors.Is(err, caller.ErrFull)
+// Admit takes a place for this run among those of the user behind sudo, and returns its number, from 0 on;
+// leave gives it back. ok is false where all are taken. Where they cannot be counted, as on a read-only
+// file system, there is no bound.
+func Admit(uid int) (place int, leave func(), ok bool) {
+	place, leave, err := caller.Place(runDir+"/sentinel-callers", uid, placesOfUser)
+	if err != nil {
+		leave = func() {}
+	}
+	return place, leave, !errors.Is(err, caller.ErrFull)
 }
