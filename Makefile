@@ -41,7 +41,7 @@ build run test test-mac record-darwin race soak lint bench cross generate golden
 
 ## run: build the binaries, show this machine's health, ask the same through MCP, then have the guard judge a call
 run: build
-	@if [ -t 1 ]; then $(BIN)/sentinel; else NO_COLOR=1 script -qec $(BIN)/sentinel /dev/null </dev/null | tr -d '\r'; fi
+	@if [ -t 1 ]; then $(BIN)/sentinel; else NO_COLOR=1 script -qec '$(BIN)/sentinel --no-pager' /dev/null </dev/null | tr -d '\r'; fi
 	@echo
 	@echo "The same question to sentinel-mcp, as an MCP client sends it:"
 	@echo '$(ASK)'

@@ -17,6 +17,7 @@ type Place struct {
 	// Remote says that the file system may stop answering: a server of the network or a process
 	// provides it.
 	Remote bool
+	MadeUp bool // the kernel makes its files up, which take no space
 	Whole  bool // everything of the file system is below the directory
 	// Note says why Path is not the directory that was asked for; "" where it is.
 	Note string

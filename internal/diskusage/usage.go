@@ -131,6 +131,9 @@ func Measure(ctx context.Context, s Source, dir string, o Options) (Usage, error
 	if place.Remote {
 		return Usage{}, remoteFault(place)
 	}
+	if place.MadeUp {
+		return Usage{}, madeUpFault(place)
+	}
 	var m measurement
 	deleted := m.findDeleted(ctx, s, place)
 	if m.tree, err = walk(ctx, s, place); err != nil {
@@ -233,6 +236,13 @@ func placeFault(ctx context.Context, dir string, err error) error {
 		return ctx.Err()
 	}
 	return fault.Wrap(fault.Unavailable, "The file system of "+shown(dir)+" cannot be found", err)
+}
+
+// madeUpFault refuses what takes no space. Its links tell what processes of others have open.
+func madeUpFault(p Place) error {
+	return fault.New(fault.InvalidArgument, fmt.Sprintf("%s is on %s (%s), whose files the kernel makes up: they take no space.",
+		shown(p.Path), shown(p.FileSystem.Mountpoint), shown(p.FileSystem.Type))).
+		WithFix("Send the whole path of a directory, such as /var/log.")
 }
 
 // remoteFault refuses what may never answer.

@@ -200,6 +200,7 @@ func TestDirectoriesThatCannotBeAddedUp(t *testing.T) {
 		says string
 	}{
 		"a server":    {machine{place: Place{Path: "/mnt/nas", Remote: true, FileSystem: Mounted{Mountpoint: "/mnt", Type: "nfs4"}}}, fault.Unavailable, "/mnt/nas is on /mnt (nfs4), which another machine or a process provides"},
+		"the kernel":  {machine{place: Place{Path: "/proc/1/fd", MadeUp: true, FileSystem: Mounted{Mountpoint: "/proc", Type: "proc"}}}, fault.InvalidArgument, "/proc/1/fd is on /proc (proc), whose files the kernel makes up"},
 		"no table":    {machine{placeErr: errors.New("broken")}, fault.Unavailable, "The file system of / cannot be found: broken"},
 		"a link":      {machine{walkErr: ErrLink{"/var/run", "/run"}}, fault.InvalidArgument, "/var/run is a symbolic link to /run"},
 		"some link":   {machine{walkErr: ErrLink{Link: "/x"}}, fault.InvalidArgument, "/x is a symbolic link; links"},
@@ -212,7 +213,7 @@ func TestDirectoriesThatCannotBeAddedUp(t *testing.T) {
 		if known := fault.From(err); known.Code != c.code || !strings.Contains(known.Message, c.says) {
 			t.Errorf("%s: %s %q", name, known.Code, known.Message)
 		}
-		if c.m.place.Remote && c.m.walked {
+		if (c.m.place.Remote || c.m.place.MadeUp) && c.m.walked {
 			t.Errorf("%s: it was entered", name)
 		}
 	}

@@ -86,7 +86,7 @@ var table = []Info{
 	{InvalidPortRange, ExitUsage, "The ports are not numbers from 1 to 65535, ranges of them, or all.", "Send ports such as 1-1024, 22,80,443, 22,8000-8100 or all."},
 	{InvalidURL, ExitUsage, "The URL is not one that telemetry may be sent to.", "Send an https:// URL of a receiver, without user name and password; http:// only for this machine."},
 	{PermissionDenied, ExitPermission, "The operation needs root, or the rules of sudo do not allow it.", "Run it with sudo; what lets this user do without is said by: sentinel --doctor"},
-	{DisabledByPolicy, ExitRefused, "The configuration of this machine does not allow the operation to users of sudo.", "Ask the administrator of this machine, who decides it under policy in /etc/sentinel/config.yaml."},
+	{DisabledByPolicy, ExitRefused, "The configuration of this machine does not allow the operation to programs and users of sudo.", "Ask the administrator of this machine, who decides it under policy in /etc/sentinel/config.yaml."},
 	{RateLimited, ExitRefused, "Too many destructive operations were asked for within a minute.", "Wait a minute, and find out what asks so often with: sudo sentinel --history"},
 	{ProtectedProcess, ExitRefused, "The process must not be ended: the system or this very call depends on it.", "Leave it running; to restart a service, use: sudo sentinel --restart-service NAME"},
 	{ProtectedAddress, ExitRefused, "The address must not be blocked: this machine, its network or its owner's session depends on it.", "Leave it reachable, or block another address."},

@@ -151,7 +151,7 @@ func (a *Allowing) audience() string {
 	var texts []string
 	for _, l := range a.result.Services {
 		if l.Process != "" {
-			texts = append(texts, fmt.Sprintf("%s listens at %s.", l.Process, l.Port))
+			texts = append(texts, fmt.Sprintf("%q listens at %s.", l.Process, l.Port))
 		}
 	}
 	if texts == nil {

@@ -33,7 +33,7 @@ func TestServiceIsLetInForATrialAndStaysOnceConfirmed(t *testing.T) {
 	m, trials := filtering(t)
 	o := AllowOptions{Ports: []Port{tcp(80), tcp(8080)}, Trials: trials}
 	a := planAllow(t, m, o)
-	if said := a.Summary(); !strings.Contains(said, "8080/tcp would be let in by ufw for a trial of 120 s, and closed again unless confirmed") || !strings.Contains(said, "java listens at 8080/tcp.") || a.Idle() {
+	if said := a.Summary(); !strings.Contains(said, "8080/tcp would be let in by ufw for a trial of 120 s, and closed again unless confirmed") || !strings.Contains(said, `"java" listens at 8080/tcp.`) || a.Idle() {
 		t.Errorf("planned: %s", said)
 	}
 	got, err := a.Do(t.Context())

@@ -34,7 +34,7 @@ func sharedCodes() []codeGroup {
 		{"every action", []fault.Code{fault.ConfigInvalid, fault.PermissionDenied, fault.Unavailable, fault.Unsupported, fault.Timeout, fault.Cancelled, fault.Internal}},
 		{"every tool, for an argument that is unknown, missing or of the wrong form", []fault.Code{fault.InvalidArgument}},
 		{"a command line that makes no sense", []fault.Code{fault.Usage}},
-		{"every tool, to callers through sudo whom the configuration limits", []fault.Code{fault.DisabledByPolicy}},
+		{"every tool, to programs and users of sudo whom the configuration limits", []fault.Code{fault.DisabledByPolicy}},
 		{"what ends or cuts something, to the same", []fault.Code{fault.RateLimited}},
 		{"every change over MCP, where its user is asked", []fault.Code{fault.Declined, fault.PlanChanged}},
 		{"every change, and webhooks sent as root", []fault.Code{fault.JournalFailed}},

@@ -122,7 +122,7 @@ func TestTheNightIsTold(t *testing.T) {
 	action := NewAction(at("2027-03-05 03:30"), "Sentinel: restart_service mysql.service, by mira: done.")
 	h := Tell(r, "", since, until, []Change{action}, -1)
 	want := []string{
-		"backup.sh of user backup (PID 4711) took 96 % of a processor from 2027-03-05 03:11 until 2027-03-05 03:40.",
+		"\"backup.sh\" of user backup (PID 4711) took 96 % of a processor from 2027-03-05 03:11 until 2027-03-05 03:40.",
 		"Load rose from 0.3 to 8.1 at 2027-03-05 03:12, and was down again at 2027-03-05 03:41.",
 		"Use of memory rose from 40 % to 88 % at 2027-03-05 03:12, and was down again at 2027-03-05 03:41.",
 		"Use of the processor rose from 4.0 % to 52 % at 2027-03-05 03:12, and was down again at 2027-03-05 03:41.",
@@ -320,7 +320,7 @@ func TestThousandsOfShortLivesHideNoLongOne(t *testing.T) {
 	if list := (teller{owners: r.names.owners}).stretches(points, busyPercent, func(k *kept) []use { return k.busiest }, func(a, b stretch) int { return int(b.sum - a.sum) }); len(list) > maxStretches+2 || n < 2*maxStretches {
 		t.Errorf("%d stretches of %d", len(list), n)
 	}
-	if got := busiest(points, teller{m.now, r.names.owners}); len(got) != toldBusy || got[0].Text != "backup.sh of user backup (PID 999999) took 30 % of a processor from 2027-03-01 23:59 until 2027-03-02 02:59." {
+	if got := busiest(points, teller{m.now, r.names.owners}); len(got) != toldBusy || got[0].Text != "\"backup.sh\" of user backup (PID 999999) took 30 % of a processor from 2027-03-01 23:59 until 2027-03-02 02:59." {
 		t.Errorf("%+v", got)
 	}
 }

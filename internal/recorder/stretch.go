@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sentinel/internal/humanize"
+	"sentinel/internal/sanitize"
 )
 
 // Bounds of what processes are told for.
@@ -100,7 +101,7 @@ func (s stretch) name() string {
 	if s.user != "" {
 		of = " of user " + s.user
 	}
-	return fmt.Sprintf("%s%s (PID %d)", s.of.name, of, s.of.pid)
+	return fmt.Sprintf("%s%s (PID %d)", sanitize.Quoted(s.of.name, 64), of, s.of.pid)
 }
 
 // busiest tells of the processes that took most of the processor.

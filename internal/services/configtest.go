@@ -47,8 +47,8 @@ func (p *planner) testConfiguration(ctx context.Context, u Unit) (string, error)
 		lines = append(lines, LogLine{Text: text})
 	}
 	cause := ": " + strings.TrimSuffix(configurationLine(shownLines(lines, len(lines), logRunes)), ".")
-	if cause == ": " { // as that of Postfix, which writes to syslog(3) where there is no terminal
-		cause = ", which says why in the system log alone"
+	if cause == ": " {
+		cause = ", which does not say why"
 	}
 	if p.options.Force {
 		return " Its configuration does not pass " + shown(test.Command) + cause + ".", nil

@@ -27,7 +27,7 @@ func TestAServiceThatRunsTestsItsConfigurationFirst(t *testing.T) {
 		"fails":             {broken, "active", false, fault.BrokenConfiguration, `does not pass nginx -t: nginx: [emerg] unknown directive`},
 		"fails, forced":     {broken, "active", true, "", "in /etc/nginx/nginx.conf:3"},
 		"fails, it is down": {broken, "failed", false, "", "would be restarted."},
-		"fails in silence":  {&ConfigTest{Command: "x -t"}, "active", false, fault.BrokenConfiguration, "does not pass x -t, which says why in the system log alone. It runs on"},
+		"fails in silence":  {&ConfigTest{Command: "x -t"}, "active", false, fault.BrokenConfiguration, "does not pass x -t, which does not say why. It runs on"},
 		"in two lines":      {&ConfigTest{Command: "x -t", Lines: []string{"Syntax error on line 2 of /etc/x:", "Invalid command 'y'"}}, "active", false, fault.BrokenConfiguration, "line 2 of /etc/x: Invalid command 'y'. It runs on"},
 		"no known word":     {&ConfigTest{Command: "x -t", Lines: []string{"oh no", "dear"}}, "active", false, fault.BrokenConfiguration, "oh no. It runs on; nothing was changed."},
 	} {

@@ -4,6 +4,7 @@ package services
 
 import (
 	"fmt"
+	"sentinel/internal/sanitize"
 	"strings"
 )
 
@@ -142,7 +143,7 @@ func holder(p Port) string {
 	if p.PID == 0 {
 		return "a process that cannot be seen without root, at " + p.Address
 	}
-	return fmt.Sprintf("%s (PID %d)", p.Process, p.PID)
+	return fmt.Sprintf("%s (PID %d)", sanitize.Quoted(p.Process, 64), p.PID)
 }
 
 // shownError is the sentence of an error.

@@ -154,10 +154,10 @@ func TestWhoHoldsThePortThatAServiceWants(t *testing.T) {
 		{Address: "[::]:8080", Protocol: "TCP", Number: 8080},
 	}
 	for line, want := range map[string]string{
-		"nginx: [emerg] bind() to 0.0.0.0:80 failed (98: Address already in use)":  "Port 80, which it wants, is held by apache2 (PID 7).",
-		"listen tcp :80: bind: address already in use":                             "held by apache2",
-		"Error: listen EADDRINUSE: address already in use :::80":                   "held by apache2",
-		"OSError: [Errno 98] Address already in use: ('', port 80)":                "held by apache2",
+		"nginx: [emerg] bind() to 0.0.0.0:80 failed (98: Address already in use)":  "Port 80, which it wants, is held by \"apache2\" (PID 7).",
+		"listen tcp :80: bind: address already in use":                             `held by "apache2"`,
+		"Error: listen EADDRINUSE: address already in use :::80":                   `held by "apache2"`,
+		"OSError: [Errno 98] Address already in use: ('', port 80)":                `held by "apache2"`,
 		"listen tcp [::]:8080: bind: address already in use":                       "held by a process that cannot be seen without root, at [::]:8080",
 		"10:22:33 listen tcp :81: bind: address already in use":                    "",
 		"listening on 0.0.0.0:80":                                                  "",

@@ -238,6 +238,9 @@ func TestRunLeavesTheHomeOfItsUser(t *testing.T) {
 	guards := 0
 	for line := range strings.Lines(string(raw)) {
 		words := strings.Fields(line)
+		if words[0] == "sentinel" && words[1] != "--no-pager" {
+			t.Errorf("a pager would wait for a key: %q", line)
+		}
 		if words[0] != "sentinel-guard" {
 			continue
 		}

@@ -129,7 +129,7 @@ func TestTheOfficialGoClientAsksItsUser(t *testing.T) {
 					<-v.ended
 				}
 				if c.user != nil && c.policy != "off" {
-					if q := <-c.user.asked; !strings.Contains(q, "sleep (PID "+strconv.Itoa(v.Process.Pid)) || !strings.Contains(q, "would be sent SIGKILL") {
+					if q := <-c.user.asked; !strings.Contains(q, `"sleep" (PID `+strconv.Itoa(v.Process.Pid)) || !strings.Contains(q, "would be sent SIGKILL") {
 						t.Errorf("asked %q", q)
 					}
 				}

@@ -187,17 +187,26 @@ func serviceOf(group string) string {
 // gapsOf says which processes were not looked at.
 func gapsOf(skipped []procfs.Skipped, cut bool) answer.Gaps {
 	var gaps answer.Gaps
-	denied := 0
+	denied, many := 0, 0
+	var unread []error
 	for _, p := range skipped {
-		if errors.Is(p.Err, fs.ErrPermission) {
+		switch {
+		case errors.Is(p.Err, fs.ErrPermission):
 			denied++
+		case errors.Is(p.Err, procfs.ErrManyFiles):
+			many++
+		default:
+			unread = append(unread, p.Err)
 		}
 	}
 	if denied > 0 {
 		gaps.Note("deleted_open", fmt.Sprintf("the open files of %s could not be looked at; root sees those of all users", humanize.Count(denied, "process", "processes")))
 	}
-	if others := len(skipped) - denied; others > 0 {
-		gaps.Note("deleted_open", humanize.Count(others, "process has", "processes have")+" too many files open to look at all")
+	if many > 0 {
+		gaps.Note("deleted_open", humanize.Count(many, "process has", "processes have")+" too many files open to look at all")
+	}
+	if len(unread) > 0 {
+		gaps.Note("deleted_open", fmt.Sprintf("not all open files of %s could be looked at: %s", humanize.Count(len(unread), "process", "processes"), answer.Reason(unread[0])))
 	}
 	if cut {
 		gaps.Note("deleted_open", fmt.Sprintf("more than %d deleted files are open", maxDeleted))

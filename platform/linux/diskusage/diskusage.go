@@ -47,7 +47,7 @@ func (s *Source) Place(ctx context.Context, path string) (diskusage.Place, error
 	}
 	device := mounts.DeviceOf(on)
 	p := diskusage.Place{
-		Path: path, Remote: isRemote(on.FSType), Whole: on.Mountpoint == path && on.Root == "/",
+		Path: path, Remote: isRemote(on.FSType), MadeUp: slices.Contains(madeUp, on.FSType), Whole: on.Mountpoint == path && on.Root == "/",
 		FileSystem: diskusage.Mounted{
 			Mountpoint: on.Mountpoint, Device: on.Source, Type: on.FSType, DeviceMajor: device.Major, DeviceMinor: device.Minor,
 			// Subvolumes and data sets share the space of their pool; an overlay has that of what is below it.
@@ -74,14 +74,18 @@ func isRemote(kind string) bool {
 	return slices.Contains(remote, kind) || strings.HasPrefix(kind, "fuse")
 }
 
-// kernels are the file systems that show what the kernel has and keep no files.
-var kernels = []string{
-	"autofs", "binder", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl", "hugetlbfs", "mqueue", "nsfs", "proc", "pstore",
-	"ramfs", "rpc_pipefs", "securityfs", "selinuxfs", "sysfs", "tmpfs", "tracefs", "squashfs", "erofs", "iso9660",
+// madeUp are the file systems that show what the kernel has and keep no files.
+var madeUp = []string{
+	"binder", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "efivarfs", "fusectl", "nsfs", "proc", "pstore", "rpc_pipefs", "securityfs", "selinuxfs", "sysfs", "tracefs",
 }
 
+// inMemory keep files in memory, or none that change.
+var inMemory = []string{"autofs", "devtmpfs", "hugetlbfs", "mqueue", "ramfs", "tmpfs", "squashfs", "erofs", "iso9660"}
+
 // holdsFiles reports whether somebody may miss the files of a file system in the answer.
-func holdsFiles(kind string) bool { return !slices.Contains(kernels, kind) }
+func holdsFiles(kind string) bool {
+	return !slices.Contains(madeUp, kind) && !slices.Contains(inMemory, kind)
+}
 
 // Walk adds up a directory.
 func (s *Source) Walk(ctx context.Context, place diskusage.Place, watch []string, seen *atomic.Int64) (diskusage.Tree, error) {

@@ -240,8 +240,8 @@ func TestServicesOfControlGroups(t *testing.T) {
 }
 
 func TestProcessesThatWereNotLookedAtAreSaid(t *testing.T) {
-	gaps := gapsOf([]procfs.Skipped{{PID: 1, Err: fs.ErrPermission}, {PID: 2, Err: fs.ErrPermission}, {PID: 3, Err: procfs.ErrManyFiles}}, true)
-	if len(gaps) != 3 || !strings.HasPrefix(gaps[0].Reason, "the open files of 2 processes") || !strings.HasPrefix(gaps[1].Reason, "1 process has") {
+	gaps := gapsOf([]procfs.Skipped{{PID: 1, Err: fs.ErrPermission}, {PID: 2, Err: fs.ErrPermission}, {PID: 3, Err: procfs.ErrManyFiles}, {PID: 4, Err: unix.ENAMETOOLONG}}, true)
+	if len(gaps) != 4 || !strings.HasPrefix(gaps[0].Reason, "the open files of 2 processes") || !strings.HasPrefix(gaps[1].Reason, "1 process has") || gaps[2].Reason != "not all open files of 1 process could be looked at: file name too long" {
 		t.Errorf("%+v", gaps)
 	}
 	if gaps := gapsOf(nil, false); len(gaps) != 0 {

@@ -25,11 +25,11 @@ const (
 	clientProgram  = "/usr/bin/firewall-cmd"
 )
 
-// Time limits of one call. ufw and firewalld are written in Python and run
-// iptables or nft dozens of times.
+// Time limits of one call. ufw and firewalld are written in Python, which takes a second of the
+// processor to begin, and run iptables or nft dozens of times.
 const (
 	changeLimit = 20 * time.Second
-	askLimit    = 5 * time.Second
+	askLimit    = 10 * time.Second
 	// maxPrinted bounds what a manager prints, in bytes.
 	maxPrinted = 1 << 20
 )

@@ -29,7 +29,8 @@ const (
 )
 
 // A configTest is the command by which a program tests its configuration. The commands are literals:
-// nothing of a unit reaches them.
+// nothing of a unit reaches them. That of Postfix is postconf(1), which reads both files of it; "postfix
+// check" makes the folders that are missing.
 type configTest struct {
 	programs []string // base names of what the service runs
 	files    []string // where the test is installed; the first that is there
@@ -45,7 +46,7 @@ var configTests = []configTest{
 	{[]string{"sshd"}, []string{"/usr/sbin/sshd", "/usr/bin/sshd"}, []string{"-t"}, []string{"-f"}, "/etc/ssh/sshd_config"},
 	{[]string{"apachectl", "apache2ctl", "apache2", "httpd"}, []string{"/usr/sbin/apachectl", "/usr/bin/apachectl"}, []string{"-t"}, []string{"-f", "-d"}, ""},
 	{[]string{"named"}, []string{"/usr/bin/named-checkconf", "/usr/sbin/named-checkconf"}, nil, []string{"-c", "-t"}, ""},
-	{[]string{"postfix", "postmulti", "master"}, []string{"/usr/sbin/postfix", "/usr/bin/postfix"}, []string{"check"}, []string{"-c"}, "/etc/postfix"},
+	{[]string{"postfix", "postmulti", "master"}, []string{"/usr/sbin/postconf", "/usr/bin/postconf"}, []string{"-n"}, []string{"-c"}, "/etc/postfix"},
 	{[]string{"haproxy"}, []string{"/usr/sbin/haproxy", "/usr/bin/haproxy"}, []string{"-c", "-f", "/etc/haproxy/haproxy.cfg"}, []string{"-f"}, "/etc/haproxy/haproxy.cfg"},
 }
 
