@@ -170,7 +170,9 @@ type Observation struct {
 	Arguments []string
 	UserID    int
 	Tracer    Relative // a debugger; PID 0 without one
-	Claim     Claim    // what it calls itself, and what it is
+	// FirstThreadEnded says that others go on. Status and what it waits for are those of one of them.
+	FirstThreadEnded bool
+	Claim            Claim // what it calls itself, and what it is
 }
 
 // An Inspector reads one process.

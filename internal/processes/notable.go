@@ -62,10 +62,11 @@ func (o *Observation) notableProgram(add func(code, severity, message string)) {
 }
 
 func (o *Observation) notableState(add func(code, severity, message string)) {
-	switch {
-	case o.Status == "zombie" && o.Threads > 1:
+	if o.FirstThreadEnded {
 		add("FIRST_THREAD_ENDED", warning, "Its first thread has ended and others go on: tools that look at that one alone take it for a zombie.")
-	case o.Status == "zombie":
+	}
+	switch {
+	case o.Status == "zombie" && !o.FirstThreadEnded:
 		add("ZOMBIE", warning, "It has ended, and its parent has not collected it: it holds no memory, and only its entry is left.")
 	case o.Status == "uninterruptible":
 		add("UNINTERRUPTIBLE", warning, "It waits for a device or a file system, and no signal reaches it until that answers.")

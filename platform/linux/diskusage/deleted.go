@@ -69,7 +69,7 @@ type finder struct {
 // visit looks at one open file. Only what is on a file system of the right device is asked for its
 // size: any other may never answer.
 func (f *finder) visit(o procfs.OpenFile) (more bool) {
-	at := filepath.Join(f.source.root, "proc", strconv.Itoa(o.PID), "fd", strconv.Itoa(o.FD))
+	at := filepath.Join(f.source.root, "proc", strconv.Itoa(o.Task), "fd", strconv.Itoa(o.FD))
 	path, deleted := bytes.CutSuffix(wholeLink(o.Link, at), deletedMark)
 	if !deleted || len(path) == 0 || path[0] != '/' || bytes.HasPrefix(path, []byte("/memfd:")) || !f.isHere(o.PID, o.About()) {
 		return true

@@ -90,7 +90,7 @@ func (s *Source) Disguises(ctx context.Context) ([]Disguised, error) {
 	}
 	l := &look{Source: s, until: time.Now().Add(claimsTime), headless: map[int]bool{}, leader: map[int]int{}}
 	for _, p := range table {
-		l.headless[p.PID] = p.Headless()
+		l.headless[p.PID] = p.Headless
 	}
 	err = l.at(ctx, newestFirst(table))
 	return l.found, cmp.Or(err, unseen(privilege.EffectiveUID(), l.barred), unknown(l.unread, l.why), untold(l.stuck))

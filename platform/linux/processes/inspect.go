@@ -104,7 +104,7 @@ func (r *reading) begin(ctx context.Context) (err error) {
 		}
 		return err
 	}
-	if r.stat.Headless() {
+	if r.stat.Headless {
 		if tid, err := r.proc.Thread(r.pid); err == nil {
 			r.task = tid
 		} else {
@@ -142,6 +142,7 @@ func (r *reading) lacks(field string, err error) {
 func (r *reading) identity() {
 	o, s := &r.o, r.stat
 	o.PID, o.Name, o.StartID, o.Status = s.PID, s.Name, r.start(s), processes.Status(s.State)
+	o.FirstThreadEnded = s.Headless
 	o.CPUSeconds, o.Threads = (time.Duration(s.Ticks) * tick).Seconds(), int(s.Threads)
 	o.User = r.names.Name(o.UserID)
 	o.Claim = processes.Claim{PID: s.PID, Name: s.Name, UserID: o.UserID, Kernel: s.Flags&kernelThread != 0, Terminal: s.Terminal != 0, Owner: -1, Daemons: daemons}

@@ -23,10 +23,10 @@ import (
 // maxNamed bounds how many descriptors are kept with their names; all are counted.
 const maxNamed = 2000
 
-// A descriptor is one entry of /proc/PID/fd.
+// A descriptor is an open file.
 type descriptor struct {
-	fd   int
-	link string
+	task, fd int // as in [procfs.OpenFile]
+	link     string
 }
 
 // descriptors reads what the process has open.
@@ -68,7 +68,7 @@ func (r *reading) open() (files []descriptor, kinds map[string]int, inodes map[u
 		kind := kindOf(f.Link)
 		kinds[kind]++
 		if named(kind) && len(files) < maxNamed {
-			files = append(files, descriptor{f.FD, string(f.Link)})
+			files = append(files, descriptor{f.Task, f.FD, string(f.Link)})
 		}
 		return true
 	})
@@ -111,14 +111,14 @@ const cutLink = 128
 func (r *reading) openFile(d descriptor) processes.OpenFile {
 	name := "fd/" + strconv.Itoa(d.fd)
 	if len(d.link) >= cutLink {
-		if whole, err := r.proc.Link(r.task, name); err == nil {
+		if whole, err := r.proc.Link(d.task, name); err == nil {
 			d.link = whole
 		}
 	}
 	f := processes.OpenFile{FD: d.fd, Kind: kindOf([]byte(d.link)), Path: d.link}
 	if f.Kind == processes.Removed {
 		f.Path = strings.TrimSuffix(d.link, " (deleted)")
-		if held, err := procfs.StatHeld(filepath.Join(r.root, "proc", strconv.Itoa(r.task), name)); err == nil {
+		if held, err := procfs.StatHeld(filepath.Join(r.root, "proc", strconv.Itoa(d.task), name)); err == nil {
 			f.SizeMB = new(mebibytes(held.Blocks * 512))
 		}
 	}

@@ -191,7 +191,10 @@ func TestKillEndsWhatIsStoppedHeadlessOrInAContainer(t *testing.T) {
 	kill(t, processes.Target{PID: pid})
 
 	pid, _ = child(t, "headless")
-	testenv.WaitFor(t, "headless", func() bool { return state(pid) == 'Z' })
+	testenv.WaitFor(t, "headless", func() bool {
+		p, err := New("/").proc.Process(pid)
+		return err == nil && p.Headless
+	})
 	if !alive(pid) {
 		t.Fatal("its threads have ended")
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,14 +80,20 @@ func TestAFirstThreadThatEndedHidesNothing(t *testing.T) {
 	pid := ranFrom(t, "/mnt/sshd", "headless")
 	testenv.WaitFor(t, "the first thread ends", func() bool {
 		p, err := New("/").proc.Process(pid)
-		return err == nil && p.Headless()
+		return err == nil && p.Headless
 	})
 	found, err := New("/").Disguises(t.Context())
 	if err != nil || len(found) != 1 || found[0].PID != pid || found[0].Disguise != processes.Pretends {
 		t.Errorf("%+v, %v", found, err)
 	}
 	o, err := NewInspector("/", nil, time.Now).Inspect(t.Context(), pid)
-	if err != nil || o.Program == nil || o.Program.Path != "/mnt/sshd" || o.OpenFiles == nil || o.OpenFiles.Total == 0 || o.WaitsFor != "" {
+	if err != nil || o.Program == nil || o.Program.Path != "/mnt/sshd" || o.OpenFiles == nil || o.OpenFiles.Total == 0 || o.WaitsFor == "" ||
+		o.Status == "zombie" || !o.FirstThreadEnded || o.Memory == nil || o.Memory.ResidentMB < 1 {
 		t.Errorf("%+v, %v", o, err)
+	}
+	table, err := New("/").Table(t.Context())
+	row := slices.IndexFunc(table.Samples, func(s processes.Sample) bool { return s.PID == pid })
+	if err != nil || row < 0 || table.Samples[row].State == 'Z' || table.Samples[row].MemoryBytes < 1<<20 {
+		t.Errorf("%+v, %v", table.Samples, err)
 	}
 }

@@ -52,14 +52,14 @@ func waitIn(number int) (wait, bool) {
 	return wait{}, false
 }
 
-// waits says in words what the first thread waits for, and which other thread cannot be interrupted.
+// waits says in words what the first thread waits for, or the one that is looked at in its place, and which other thread cannot be interrupted.
 func (r *reading) waits() {
 	switch r.stat.State {
 	case 'R':
 		r.o.WaitsFor = "nothing: it runs, or waits for a processor"
 		return
 	case 'Z', 'X':
-		if r.stat.Headless() {
+		if r.stat.Headless {
 			return
 		}
 		r.o.WaitsFor = "its parent, which has to collect it"
@@ -80,12 +80,12 @@ func (r *reading) waits() {
 
 // called describes the system call of the first thread.
 func (r *reading) called() string {
-	channel, _ := r.proc.WaitChannel(r.pid, r.pid) //nolint:errcheck // needs root, and is an addition
+	channel, _ := r.proc.WaitChannel(r.pid, r.task) //nolint:errcheck // needs root, and is an addition
 	in := ""
 	if channel != "" && len(channel) < 64 {
 		in = " (in " + channel + " of the kernel)"
 	}
-	call, err := r.proc.SystemCall(r.pid)
+	call, err := r.proc.SystemCall(r.task)
 	if err != nil {
 		r.lacks("waits_for", err)
 		return strings.TrimPrefix(in, " ")
@@ -107,7 +107,7 @@ func (r *reading) called() string {
 
 // target describes a descriptor.
 func (r *reading) target(fd int) string {
-	link, err := r.proc.Link(r.pid, fmt.Sprintf("fd/%d", fd))
+	link, err := r.proc.Link(r.task, fmt.Sprintf("fd/%d", fd))
 	if err != nil {
 		return fmt.Sprintf("descriptor %d", fd)
 	}
@@ -131,7 +131,7 @@ func (r *reading) stuckThreads() string {
 	}
 	stuck := 0
 	for _, t := range threads {
-		if t.State == 'D' && t.PID != r.pid {
+		if t.State == 'D' && t.PID != r.task {
 			stuck++
 		}
 	}

@@ -21,7 +21,7 @@ type candidate struct {
 func (c candidate) ordinary() bool { return !SystemAccount(c.uid) }
 
 // affordable orders processes for a walk over their open files, and leaves out those that have none,
-// such as kernel threads. The system's come first, then those of the user who has the fewest files
+// such as kernel threads; where the first thread has ended, the others tell. The system's come first, then those of the user who has the fewest files
 // open, and so on: what a user does delays only those who have done more. Among the processes of one
 // user, those with many files come first, since most sockets belong to them and a search ends
 // early; of a user who has more than will be read, those with few, so that more of them are read.
@@ -32,7 +32,7 @@ func (r *FileReader) affordable(pids []int) []candidate {
 	told := r.dir.size("self/fd") > 0
 	byUser := map[int][]candidate{}
 	for _, pid := range pids {
-		if c := r.candidate(pid); c.files != 0 || !told {
+		if c := r.candidate(pid); c.files != 0 || !told || r.dir.threads(pid) > 1 {
 			byUser[c.account()] = append(byUser[c.account()], c)
 		}
 	}

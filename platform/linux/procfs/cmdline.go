@@ -76,5 +76,9 @@ func parseUID(b []byte) (int, error) {
 
 // Process reads the stat file of one process.
 func (fs FS) Process(pid int) (ProcessStat, error) {
-	return readWith(fs, parseProcessStat, strconv.Itoa(pid), "stat")
+	p, err := readWith(fs, parseProcessStat, strconv.Itoa(pid), "stat")
+	if err == nil && p.Headless {
+		fs.revive(&p)
+	}
+	return p, err
 }

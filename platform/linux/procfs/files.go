@@ -5,6 +5,7 @@
 package procfs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -33,9 +34,10 @@ type Skipped struct {
 	Err error
 }
 
-// An OpenFile is one entry of /proc/PID/fd.
+// An OpenFile is one entry of /proc/PID/fd, or of that of a thread that has files of its own.
 type OpenFile struct {
 	PID, FD int
+	Task    int    // the thread below whose directory of /proc it is: PID, or another one
 	Link    []byte // what it refers to, proc_pid_fd(5); valid until the visit returns
 	from    *FileReader
 }
@@ -52,7 +54,7 @@ const maxAbout = 4096
 func (f OpenFile) About() []byte {
 	f.from.told = true
 	fs, fd, user := f.from.fs, strconv.Itoa(f.FD), f.from.asked.uid
-	about, _ := fs.memory.readOne(f.PID, func(int) int { return user }, func(pid int) ([]byte, error) { //nolint:errcheck // see above
+	about, _ := fs.memory.readOne(f.Task, func(int) int { return user }, func(pid int) ([]byte, error) { //nolint:errcheck // see above
 		return fs.readUpTo(maxAbout, strconv.Itoa(pid), "fdinfo", fd)
 	})
 	return about
@@ -121,9 +123,23 @@ func (r *FileReader) Files(pid int, visit func(OpenFile) (more bool)) error {
 }
 
 func (r *FileReader) files(c candidate, visit func(OpenFile) (more bool)) error {
-	return r.open(c, func(fd int) error {
-		return r.links(c, fd, func(n int, link []byte) bool { return visit(OpenFile{c.pid, n, link, r}) })
-	})
+	more := true
+	of := func(tid int) error {
+		return r.open(c, tid, func(fd int) error {
+			return r.links(c, fd, func(n int, link []byte) bool {
+				more = visit(OpenFile{PID: c.pid, FD: n, Task: tid, Link: link, from: r})
+				return more
+			})
+		})
+	}
+	err := of(c.pid)
+	for _, tid := range r.dir.ownFiles(c.pid, r.entries) {
+		if !more {
+			break
+		}
+		err = cmp.Or(err, of(tid))
+	}
+	return err
 }
 
 // each calls inspect for processes in the order of [FileReader.affordable] for as long as goOn says so.
@@ -142,12 +158,16 @@ func (r *FileReader) each(ctx context.Context, pids []int, inspect func(candidat
 	return skipped, nil
 }
 
-// open calls look with the open directory of a process's files.
-func (r *FileReader) open(c candidate, look func(fd int) error) error {
+// open calls look with the open directory of a process's files, as a thread of it has them.
+func (r *FileReader) open(c candidate, tid int, look func(fd int) error) error {
 	if err := r.afford(c); err != nil {
 		return err
 	}
-	fd, err := r.dir.open(c.pid, "/fd", unix.O_RDONLY|unix.O_DIRECTORY)
+	name := "/fd"
+	if tid != c.pid {
+		name = "/task/" + strconv.Itoa(tid) + name
+	}
+	fd, err := r.dir.open(c.pid, name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err == nil {
 		err = look(fd)
 		unix.Close(fd) //nolint:errcheck // only read from

@@ -83,7 +83,7 @@ func TestSocketIsNotNamedAfterTheNextProcessWithThatPID(t *testing.T) {
 		})
 		// The parents of owners are asked for once more, where the pipe would not answer.
 		s, owners := searching(t, root, both)
-		found, err := s.inspect(candidate{pid: 7})
+		found, err := s.inspect(candidate{pid: 7}, 7)
 		if diff := cmp.Diff(c.want, owners); diff != "" || err != nil || found != (len(c.want) > 0) {
 			t.Errorf("%s: found %v\n%s", name, found, diff)
 		}
@@ -109,7 +109,7 @@ func TestSocketsThatRootMayNotLookAtAreDenied(t *testing.T) {
 		other.Wait()
 	})
 	s, owners := searching(t, "/", map[uint64]bool{inode: true})
-	if _, err := s.inspect(candidate{pid: other.Process.Pid}); len(owners) != 0 || !errors.Is(err, fs.ErrPermission) {
+	if _, err := s.inspect(candidate{pid: other.Process.Pid}, other.Process.Pid); len(owners) != 0 || !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("owners %v, %v", owners, err)
 	}
 }

@@ -49,8 +49,8 @@ func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (Owners, e
 	defer s.reader.Close()
 	s.reader.unasked = manyUnasked
 	o.Denied = !slices.Contains(s.pids, 1)
-	o.Skipped, err = s.run(ctx, func() bool { return len(o.ByInode) < len(inodes) })
-	if err != nil {
+	missing := func() bool { return len(o.ByInode) < len(inodes) }
+	if o.Skipped, err = s.run(ctx, missing, missing); err != nil {
 		return o, err
 	}
 	s.inspectParents(o.ByInode)
@@ -78,7 +78,7 @@ func (f FS) SocketHolders(ctx context.Context, inodes map[uint64]bool) (map[uint
 		return holders, nil, err
 	}
 	defer s.reader.Close()
-	skipped, err := s.run(ctx, func() bool { return true })
+	skipped, err := s.run(ctx, func() bool { return true }, func() bool { return len(holders) < len(inodes) })
 	return holders, skipped, err
 }
 
@@ -105,11 +105,33 @@ func (f FS) search(wanted map[uint64]bool, found func(uint64, Holder)) (*search,
 	return &search{reader: r, pids: pids, wanted: wanted, found: found, walked: map[int]bool{}}, nil
 }
 
-func (s *search) run(ctx context.Context, goOn func() bool) ([]Skipped, error) {
-	return s.reader.each(ctx, s.pids, func(c candidate) error {
-		_, err := s.inspect(c)
+// run looks at the files of all processes for as long as goOn says so, and then, where something is
+// missing yet, at those that threads have of their own.
+func (s *search) run(ctx context.Context, goOn, missing func() bool) ([]Skipped, error) {
+	skipped, err := s.reader.each(ctx, s.pids, func(c candidate) error {
+		_, err := s.inspect(c, c.pid)
 		return err
 	}, goOn)
+	if err != nil || !missing() {
+		return skipped, err
+	}
+	left := map[int]bool{}
+	for _, p := range skipped {
+		left[p.PID] = true
+	}
+	rest := slices.DeleteFunc(s.pids, func(pid int) bool { return left[pid] })
+	late, err := s.reader.each(ctx, rest, s.inspectThreads, missing)
+	return append(skipped, late...), err
+}
+
+// inspectThreads inspects the files that threads of a process have of their own.
+func (s *search) inspectThreads(c candidate) error {
+	for _, tid := range s.reader.dir.ownFiles(c.pid, s.reader.entries) {
+		if _, err := s.inspect(c, tid); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inspectParents inspects the parents of owners, up to the first that holds no wanted socket. A
@@ -127,17 +149,18 @@ func (s *search) inspectParents(owners map[uint64]Holder) {
 		if err != nil || parent == 0 || s.walked[parent] {
 			continue
 		}
-		if found, _ := s.inspect(s.reader.candidate(parent)); found { //nolint:errcheck // what is there counts
+		if found, _ := s.inspect(s.reader.candidate(parent), parent); found { //nolint:errcheck // what is there counts
 			queue = append(queue, parent)
 		}
 	}
 }
 
-// inspect inspects the open files of one process and reports whether a wanted socket is among them.
-func (s *search) inspect(c candidate) (found bool, err error) {
+// inspect inspects the open files of one process, as a thread of it has them, and reports whether a
+// wanted socket is among them.
+func (s *search) inspect(c candidate, tid int) (found bool, err error) {
 	s.walked[c.pid] = true
 	s.held = s.held[:0]
-	err = s.reader.open(c, func(fd int) error {
+	err = s.reader.open(c, tid, func(fd int) error {
 		err := s.reader.links(c, fd, func(n int, link []byte) bool {
 			if inode, ok := socketInode(link); ok && s.wanted[inode] {
 				s.held = append(s.held, n)

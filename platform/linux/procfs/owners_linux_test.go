@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"sync"
 	"syscall"
@@ -176,4 +177,58 @@ func TestHiddenProcessesAreDeniedAndNotAbsent(t *testing.T) {
 	if _, err := New("/").Process(children[0].pid); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a hidden process: %v", err)
 	}
+}
+
+// A thread may leave the files of its process, and any that it opens then is in no list of /proc/PID/fd.
+func TestFilesOfAThreadAreThoseOfItsProcess(t *testing.T) {
+	inodes, end, task := make(chan uint64), make(chan struct{}), 0
+	defer close(end)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with its files
+		defer close(inodes)
+		if err := unix.Unshare(unix.CLONE_FILES); err != nil {
+			t.Error(err)
+			return
+		}
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			t.Error(err)
+		}
+		task = unix.Gettid()
+		inodes <- st.Ino
+		<-end
+	}()
+	inode, ok := <-inodes
+	if !ok {
+		return
+	}
+	testenv.Need(t, compares(), "kcmp(2)")
+	if diff := cmp.Diff(map[uint64]int{inode: os.Getpid()}, owners(t, inode)); diff != "" {
+		t.Error(diff)
+	}
+	holders, _, err := New("/").SocketHolders(t.Context(), map[uint64]bool{inode: true})
+	if err != nil || len(holders[inode]) != 1 || holders[inode][0].PID != os.Getpid() {
+		t.Errorf("%+v, %v", holders, err)
+	}
+	found := 0
+	_, err = New("/").OpenFiles(t.Context(), []int{os.Getpid()}, func(f OpenFile) bool {
+		if n, _ := f.Socket(); n == inode && f.PID == os.Getpid() && f.Task == task && len(f.About()) > 0 {
+			found++
+		}
+		return true
+	})
+	if err != nil || found != 1 {
+		t.Errorf("found %d times, %v", found, err)
+	}
+}
+
+// compares says that the kernel lets this process compare threads: a filter of system calls may not.
+func compares() bool {
+	_, _, failed := unix.Syscall6(unix.SYS_KCMP, uintptr(os.Getpid()), uintptr(os.Getpid()), 2, 0, 0, 0)
+	return failed == 0
 }

@@ -22,13 +22,13 @@ type ProcessStat struct {
 	Threads   uint64 // 20
 	Start     uint64 // 22: clock ticks after boot
 	RSSPages  uint64 // 24
+	// Headless says that the first thread of the process has ended and others go on; State and RSSPages
+	// are those of one of them, if [FS.Thread] finds one.
+	Headless bool
 }
 
 // Zombie says that the process has ended and was not collected.
-func (p ProcessStat) Zombie() bool { return p.State == 'Z' && p.Threads <= 1 }
-
-// Headless says that the first thread of the process has ended and others go on; see [FS.Thread].
-func (p ProcessStat) Headless() bool { return p.State == 'Z' && p.Threads > 1 }
+func (p ProcessStat) Zombie() bool { return p.State == 'Z' && !p.Headless }
 
 // fieldsAfterName is the number of fields from field 3 up to the last one that is read.
 const fieldsAfterName = 24 - 3 + 1
@@ -83,6 +83,7 @@ func (p *ProcessStat) numbers(fields [][]byte) error {
 	}
 	p.Session, p.Terminal = int(max(session, 0)), uint32(terminal)
 	p.Ticks = user + system
+	p.Headless = p.State == 'Z' && p.Threads > 1
 	return nil
 }
 

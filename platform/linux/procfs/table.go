@@ -41,9 +41,13 @@ func (fs FS) Processes(ctx context.Context) ([]Process, error) {
 		if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
 			return nil, fmt.Errorf("read processes: %w", err)
 		}
-		if err == nil {
-			table = append(table, p)
+		if err != nil {
+			continue
 		}
+		if p.Headless {
+			fs.revive(&p.ProcessStat)
+		}
+		table = append(table, p)
 	}
 	if len(table) == 0 {
 		return nil, errNoProcesses

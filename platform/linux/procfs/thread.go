@@ -43,6 +43,17 @@ func (f FS) Thread(pid int) (int, error) {
 	return 0, fs.ErrNotExist
 }
 
+// revive fills in what the kernel tells of a running thread alone (do_task_stat, fs/proc/array.c).
+func (f FS) revive(p *ProcessStat) {
+	tid, err := f.Thread(p.PID)
+	if err != nil {
+		return
+	}
+	if t, err := readWith(f, parseProcessStat, strconv.Itoa(p.PID), "task", strconv.Itoa(tid), "stat"); err == nil {
+		p.State, p.RSSPages = t.State, t.RSSPages
+	}
+}
+
 // Ended says whether an error of a file in /proc/PID means that the process has ended, or has no such
 // file. Others, such as ENAMETOOLONG for a path of more than 4,096 bytes, say nothing of that.
 func Ended(err error) bool {
