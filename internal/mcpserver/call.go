@@ -104,6 +104,11 @@ func (h *handler) call(ctx context.Context, op ops.Operation, arguments json.Raw
 	if c.path, err = h.locate(); err != nil {
 		return nil, err
 	}
+	if c.host != "" || op.OfFleet() {
+		if ctx, err = placeOf(ctx).depart(ctx); err != nil {
+			return nil, h.ended(op, c.host, err, "did not begin").WithFix(fewer)
+		}
+	}
 	result, err := h.answer(ctx, c)
 	return result, remote.About(c.host, err)
 }

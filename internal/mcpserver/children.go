@@ -131,8 +131,9 @@ type placeKey struct{}
 // A place is where a call has a slot while it works, and none while it waits for a person. A nil
 // place is that of a call without slots. It is not safe for concurrent use.
 type place struct {
-	slots   chan struct{}
-	release func() // of the slot; nil without one
+	slots     chan struct{} // from which it takes one
+	elsewhere chan struct{} // of calls for other machines
+	release   func()        // of the slot; nil without one
 }
 
 func placeOf(ctx context.Context) *place {
@@ -151,9 +152,21 @@ func (p *place) enter(ctx context.Context) (context.Context, error) {
 	case <-ctx.Done():
 		return ctx, ctx.Err()
 	}
-	s := &slot{free: func() { <-p.slots }}
+	from := p.slots
+	s := &slot{free: func() { <-from }}
 	p.release = s.hold()
 	return context.WithValue(context.WithValue(ctx, placeKey{}, p), slotKey{}, s), nil
+}
+
+// depart gives the slot back for one of calls for other machines: one that is silent holds up no call for
+// this one.
+func (p *place) depart(ctx context.Context) (context.Context, error) {
+	if p == nil {
+		return ctx, ctx.Err()
+	}
+	p.leave()
+	p.slots = p.elsewhere
+	return p.enter(ctx)
 }
 
 // leave gives the slot back, which programs of the call may still hold.

@@ -3,7 +3,9 @@
 package mcpserver
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/ops"
+	"sentinel/internal/sysexec"
 )
 
 // Where no other machine is named, no tool has an argument more, and there is no fleet.
@@ -181,4 +184,31 @@ func TestHostsOfTheCommandLine(t *testing.T) {
 	if got := otherHosts([]string{"web1"}, quiet()); !slices.Equal(got, []string{"web1"}) {
 		t.Errorf("%v", got)
 	}
+}
+
+// What another machine does not answer holds up nothing here.
+func TestASilentMachineHoldsUpNoCallForThisOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runner := &fakeRunner{do: func(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
+			if slices.Contains(c.Args, "--host") {
+				<-ctx.Done()
+				return sysexec.Result{}, ctx.Err()
+			}
+			return sysexec.Result{Stdout: []byte(printed)}, nil
+		}}
+		h := testHandler(runner)
+		h.hosts = []string{"web1"}
+		p := connectTo(t, newServer(ops.All(), h.hosts, h.toolHandler))
+		for i := range maxCalls + 2 {
+			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"get_top_processes","arguments":{"host":"web1"}}}`, i))
+		}
+		synctest.Wait()
+		if n := len(runner.argv()); n != maxCalls {
+			t.Errorf("%d calls for another machine run, want %d", n, maxCalls)
+		}
+		p.send(`{"jsonrpc":"2.0","id":"here","method":"tools/call","params":{"name":"get_top_processes","arguments":{}}}`)
+		if r := p.receive(); string(r.ID) != `"here"` {
+			t.Errorf("answered %s", r.short())
+		}
+	})
 }

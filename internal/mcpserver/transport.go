@@ -18,8 +18,8 @@ import (
 	"sentinel/internal/peerclose"
 )
 
-// maxCalls is how many tool calls run at a time. One whose program has yet to
-// end counts.
+// maxCalls is how many tool calls run at a time for this machine, and how many for others. One whose
+// program has yet to end counts.
 const maxCalls = 4
 
 // settleTimeout is how long sending the answers to requests that were stopped may take.
@@ -49,7 +49,8 @@ type transport struct {
 	out       *output
 	calls     *registry
 	questions *questions
-	slots     chan struct{}
+	slots     chan struct{} // of calls for this machine
+	elsewhere chan struct{} // of calls for others
 	limit     time.Duration // from the arrival of a call to its answer
 	log       *slog.Logger
 }
@@ -62,6 +63,7 @@ func newTransport(s *server.MCPServer, stdout io.Writer, limit time.Duration, lo
 		calls:     newRegistry(),
 		questions: newQuestions(),
 		slots:     make(chan struct{}, maxCalls),
+		elsewhere: make(chan struct{}, maxCalls),
 		limit:     limit,
 		log:       log,
 	}
@@ -228,7 +230,7 @@ func (t *transport) call(ctx context.Context, m message) {
 	go func() {
 		defer t.calls.remove(m.key)
 		defer cancel()
-		p := &place{slots: t.slots}
+		p := &place{slots: t.slots, elsewhere: t.elsewhere}
 		defer p.leave()
 		ctx, _ := p.enter(ctx) //nolint:errcheck // its handler sees the end of ctx
 		t.answer(ctx, m)
