@@ -183,8 +183,7 @@ func TestHiddenProcessesAreDeniedAndNotAbsent(t *testing.T) {
 func TestFilesOfAThreadAreThoseOfItsProcess(t *testing.T) {
 	inodes, end, task := make(chan uint64), make(chan struct{}), 0
 	defer close(end)
-	go func() {
-		runtime.LockOSThread() // for good: the thread ends with its files
+	onLaterThread(end, func() {
 		defer close(inodes)
 		if err := unix.Unshare(unix.CLONE_FILES); err != nil {
 			t.Error(err)
@@ -202,7 +201,7 @@ func TestFilesOfAThreadAreThoseOfItsProcess(t *testing.T) {
 		task = unix.Gettid()
 		inodes <- st.Ino
 		<-end
-	}()
+	})
 	inode, ok := <-inodes
 	if !ok {
 		return
@@ -225,6 +224,20 @@ func TestFilesOfAThreadAreThoseOfItsProcess(t *testing.T) {
 	if err != nil || found != 1 {
 		t.Errorf("found %d times, %v", found, err)
 	}
+}
+
+// onLaterThread runs f on a thread that ends with it, and is not the first one of the process.
+func onLaterThread(end <-chan struct{}, f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != os.Getpid() {
+			f()
+			return
+		}
+		onLaterThread(end, f)
+		<-end
+		runtime.UnlockOSThread()
+	}()
 }
 
 // compares says that the kernel lets this process compare threads: a filter of system calls may not.
