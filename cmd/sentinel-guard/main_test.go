@@ -25,15 +25,26 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	var state string
 	if os.Getenv(stateVariable) == "" { // not a guard that a test runs: all of them record below here
-		dir, err := os.MkdirTemp("", "guard-state")
-		if err != nil {
+		var err error
+		if state, err = os.MkdirTemp("", "guard-state"); err != nil {
 			panic(err)
 		}
-		defer os.RemoveAll(dir)
-		os.Setenv(stateVariable, dir)
+		os.Setenv(stateVariable, state)
 	}
-	testscript.Main(m, programs)
+	testscript.Main(tests{m, state}, programs)
+}
+
+// tests take the folder of the records away, since [testscript.Main] does not return.
+type tests struct {
+	*testing.M
+	state string
+}
+
+func (t tests) Run() int {
+	defer os.RemoveAll(t.state)
+	return t.M.Run()
 }
 
 // programs are what this binary is under other names.
