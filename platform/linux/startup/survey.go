@@ -40,6 +40,7 @@ type survey struct {
 	foreign  bool // users come from a directory service as well
 	entries  []*entry
 	unread   []startup.Unread
+	missed   map[string]bool   // by path: it is unread
 	dirs     map[string]string // directories without links
 	digests  map[string]string // of what was read: SHA-256
 	packages error
@@ -54,7 +55,7 @@ type entry struct {
 }
 
 func newSurvey(p Parts) *survey {
-	return &survey{Parts: p, byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}}
+	return &survey{Parts: p, byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}, missed: map[string]bool{}}
 }
 
 func (s *survey) path(name string) string { return filepath.Join(s.Root, name) }
@@ -73,9 +74,10 @@ func (s *survey) found() startup.Found {
 
 // miss notes what was not read.
 func (s *survey) miss(name string, err error) {
-	if slices.ContainsFunc(s.unread, func(u startup.Unread) bool { return u.Path == name }) {
+	if s.missed[name] {
 		return
 	}
+	s.missed[name] = true
 	s.unread = append(s.unread, startup.Unread{Path: name, Err: hostfile.Reason(err)})
 }
 
