@@ -45,6 +45,7 @@ type BlockPlan struct {
 	known     fileContent
 	before    addrState
 	on        depends // what was read before the lock
+	overruled *denyReason
 	damage    *damagedError
 }
 
@@ -81,8 +82,8 @@ func (l *List) PlanBlock(ctx context.Context, r Request) (*BlockPlan, error) {
 // check checks everything and changes nothing. It runs twice: for the plan, and
 // again under the lock.
 func (b *BlockPlan) check(ctx context.Context, on depends) error {
-	overruled, err := b.list.checkAllowed(ctx, b.entry.Address, b.request, on)
-	if err != nil {
+	var err error
+	if b.overruled, err = b.list.checkAllowed(ctx, b.entry.Address, b.request, on); err != nil {
 		return err
 	}
 	if b.backend, err = b.list.filter(ctx); err != nil {
@@ -102,12 +103,12 @@ func (b *BlockPlan) check(ctx context.Context, on depends) error {
 	if b.before, err = findInFilter(ctx, b.backend, b.entry.Address); err != nil {
 		return err
 	}
-	return b.decide(overruled)
+	return b.decide()
 }
 
 // decide settles the entry that will be listed. One that is listed already and
 // not in force keeps its end, because that is what its author was promised.
-func (b *BlockPlan) decide(overruled bool) error {
+func (b *BlockPlan) decide() error {
 	now := b.list.now()
 	stored, listed := findEntry(b.known.entries, b.entry.Address)
 	b.reapplies = listed && !b.known.missing && !stored.over(now.Add(expiryMargin))
@@ -116,14 +117,14 @@ func (b *BlockPlan) decide(overruled bool) error {
 		return alreadyBlocked(stored)
 	case b.reapplies:
 		b.entry = stored
-		b.entry.Suspended, b.entry.Forced = "", stored.Forced || overruled
+		b.entry.Suspended, b.entry.Forced = "", stored.Forced || b.overruled != nil
 	case len(current(b.known.entries, b.backend, now)) >= maxEntries:
 		return fault.New(fault.FirewallFailed, fmt.Sprintf("The list is full: it has %d addresses.", maxEntries)).
 			WithFix("Unblock addresses that need not be blocked any more, or block networks with the firewall of this machine.")
 	default:
 		b.entry = entry{
 			Address: b.entry.Address, Reason: cleanText(b.request.Reason), By: cleanText(b.request.By),
-			At: inSeconds(now), Ends: expiry(inSeconds(now), b.request.TTL), Forced: overruled,
+			At: inSeconds(now), Ends: expiry(inSeconds(now), b.request.TTL), Forced: b.overruled != nil,
 		}
 	}
 	return nil
@@ -151,9 +152,9 @@ func (b *BlockPlan) Preview() (expected Row, known bool) { return row(b.entry), 
 // Summary says in a sentence what Do would do.
 func (b *BlockPlan) Summary() string {
 	where := fmt.Sprintf("%s with %s (%s)", b.entry.Address, b.backend.Name(), strings.Join(b.backend.Abilities().Directions, ", "))
-	besides := ""
+	besides := b.despite()
 	if text := b.SideEffect(); text != "" {
-		besides = " " + text
+		besides += " " + text
 	}
 	switch {
 	case b.damage != nil:
@@ -162,6 +163,18 @@ func (b *BlockPlan) Summary() string {
 		return fmt.Sprintf("Would block %s again, which is listed and not in force, %s, and cut its open connections.", where, until(b.entry.Ends)) + besides
 	default:
 		return fmt.Sprintf("Would block %s %s, and cut its open connections.", where, until(b.entry.Ends)) + besides
+	}
+}
+
+// despite says what the block overrules, for who is asked about it.
+func (b *BlockPlan) despite() string {
+	switch {
+	case b.overruled == nil:
+		return ""
+	case b.overruled.others:
+		return fmt.Sprintf(" It is %s, which ends.", b.overruled.why)
+	default:
+		return fmt.Sprintf(" It is %s.", b.overruled.why)
 	}
 }
 

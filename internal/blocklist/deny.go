@@ -92,28 +92,28 @@ func (l *List) dependencies(ctx context.Context) depends {
 }
 
 // checkAllowed refuses to block a where this machine depends on it, or where that
-// is unknown. overruled says that the block is possible only because of what the request insists on.
-func (l *List) checkAllowed(ctx context.Context, a netip.Addr, r Request, on depends) (overruled bool, err error) {
+// is unknown. overruled is what the request insists on all the same; nil for nothing.
+func (l *List) checkAllowed(ctx context.Context, a netip.Addr, r Request, on depends) (overruled *denyReason, err error) {
 	d := l.denyReason(a, on.protected)
 	switch {
 	case d != nil && d.always:
-		return false, d.refusal(a).
+		return nil, d.refusal(a).
 			WithFix("Block another address; nothing lifts this refusal.")
 	case ctx.Err() != nil:
-		return false, ctx.Err()
+		return nil, ctx.Err()
 	case r.Force:
-		return d != nil, nil
+		return d, nil
 	case d != nil && d.others && !r.EndSession:
-		return false, endsSession(a, d)
+		return nil, endsSession(a, d)
 	case d != nil && d.shared && !d.others:
-		return false, d.refusal(a).WithFix("Refuse it in the proxy itself, which knows whose connection is whose; or " + forceHint(a))
+		return nil, d.refusal(a).WithFix("Refuse it in the proxy itself, which knows whose connection is whose; or " + forceHint(a))
 	case d != nil && !d.others:
-		return false, d.refusal(a).WithFix("Leave it reachable, or " + forceHint(a))
+		return nil, d.refusal(a).WithFix("Leave it reachable, or " + forceHint(a))
 	case on.unknown != nil:
-		return false, fault.Wrap(fault.Unavailable, "What this machine must stay in contact with is not known", on.unknown).
+		return nil, fault.Wrap(fault.Unavailable, "What this machine must stay in contact with is not known", on.unknown).
 			WithFix("Fix what the message names, or " + forceHint(a))
 	}
-	return d != nil, nil
+	return d, nil
 }
 
 func (d *denyReason) refusal(a netip.Addr) *fault.Error {

@@ -41,8 +41,8 @@ func TestSessionsOfOthersEndOnlyOnRequest(t *testing.T) {
 		l := &List{}
 		overruled, err := l.checkAllowed(t.Context(), netip.MustParseAddr(c.address), c.request, depends{protected, err})
 		switch {
-		case c.refused == "" && (err != nil || overruled != (c.address != "203.0.113.9")):
-			t.Errorf("%+v: %v, overruled %v", c, err, overruled)
+		case c.refused == "" && (err != nil || (overruled != nil) != (c.address != "203.0.113.9")):
+			t.Errorf("%+v: %v, overruled %+v", c, err, overruled)
 		case c.refused != "" && (err == nil || fault.From(err).Code != fault.ProtectedAddress || err.Error() != c.refused):
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -54,6 +54,24 @@ func TestSessionsOfOthersEndOnlyOnRequest(t *testing.T) {
 		}
 		if mentions := err != nil && strings.Contains(fault.From(err).Fix, "--end-session"); mentions != (c.refused != "" && !c.request.EndSession) {
 			t.Errorf("%+v: %v", c, fault.From(err).Fix)
+		}
+	}
+}
+
+// Who is asked about a block reads whose session it ends.
+func TestASummaryNamesTheSessionThatEnds(t *testing.T) {
+	protected, err := ProtectSessions(model(sessions.Own))
+	l := &List{}
+	for address, want := range map[string]string{
+		"203.0.113.8": " It is the other end of the session of mallory from 203.0.113.8 at pts/1, which ends.",
+		"203.0.113.7": " It is the other end of this call's own session of ann from 203.0.113.7.",
+		"203.0.113.9": "",
+	} {
+		a := netip.MustParseAddr(address)
+		overruled, failed := l.checkAllowed(t.Context(), a, Request{EndSession: true, Force: address == "203.0.113.7"}, depends{protected, err})
+		b := &BlockPlan{entry: entry{Address: a}, overruled: overruled}
+		if got := b.despite(); got != want || failed != nil {
+			t.Errorf("%s: %q, %v", address, got, failed)
 		}
 	}
 }

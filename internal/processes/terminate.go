@@ -76,6 +76,7 @@ type Termination struct {
 	protected []string
 	pinned    Pinned
 	facts     Facts
+	carries   string // the sessions of others that end with it; "" for none
 	restart   restart
 }
 
@@ -119,7 +120,7 @@ func (p *Termination) check(ctx context.Context) error {
 	if err != nil {
 		return unavailable(ctx, fmt.Sprintf("What process %d is cannot be read", p.target.PID), err)
 	}
-	p.facts = facts
+	p.facts, p.carries = facts, ""
 	return cmp.Or(p.expect(), p.refuse(ctx))
 }
 
@@ -153,6 +154,9 @@ func (p *Termination) Summary() string {
 	}
 	if len(s.MountPoints) > 0 {
 		what += " It serves what is mounted at " + strings.Join(quotedAll(s.MountPoints), ", ") + ", which cannot be used without it."
+	}
+	if p.carries != "" {
+		what += " It carries " + p.carries + ", which ends."
 	}
 	return who + ") " + what + note
 }

@@ -31,8 +31,10 @@ func TestProcessesThatCarrySessions(t *testing.T) {
 		s := &sessions.Session{User: "mallory", From: []netip.Addr{netip.MustParseAddr("203.0.113.8")}, Whose: c.whose}
 		v := &victim{facts: []Facts{{Name: "ttyd", Start: "1.2"}}, endsBy: SignalKill}
 		v.model = &sessions.Model{Processes: map[int]sessions.Claim{pid: {Sessions: []*sessions.Session{s}, Listens: c.listens}}}
-		_, err := PlanTermination(t.Context(), v, Target{PID: pid, EndSession: c.end}, nil)
+		p, err := PlanTermination(t.Context(), v, Target{PID: pid, EndSession: c.end}, nil)
 		switch {
+		case err == nil && !strings.HasSuffix(p.Summary(), " It carries the session of mallory from 203.0.113.8, which ends."):
+			t.Errorf("%s: %s", name, p.Summary())
 		case c.refused == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
 		case c.refused != "" && (err == nil || fault.From(err).Code != fault.ProtectedProcess || !strings.Contains(err.Error(), c.refused)):
