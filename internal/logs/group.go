@@ -65,7 +65,7 @@ func (g *grouper) add(e Entry) {
 	if t.sample == "" || e.Time.After(t.last) {
 		t.last = e.Time
 		t.unit, t.program = g.name(e.Unit), g.name(e.Program)
-		t.sample = bounded(e.Text, maxSample)
+		t.sample = cut(e.Text, maxSample)
 	}
 	if e.Priority != NoPriority && (t.priority == NoPriority || e.Priority < t.priority) {
 		t.priority = e.Priority

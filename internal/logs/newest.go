@@ -37,12 +37,15 @@ func (n *newest) add(e Entry) {
 	}
 	n.kept = append(n.kept, keptLine{
 		time: e.Time, order: n.added, priority: e.Priority, pid: e.PID,
-		unit: bounded(e.Unit, maxName), program: bounded(e.Program, maxName), text: bounded(e.Text, maxKept),
+		unit: bounded(e.Unit, maxName), program: bounded(e.Program, maxName), text: cut(e.Text, maxKept),
 	})
 	if len(n.kept) >= 2*n.limit {
 		n.shrink()
 	}
 }
+
+// cut is bounded for what is redacted later, of which no more than a bit over the limit is copied.
+func cut(b []byte, limit int) string { return sanitize.Cut(string(b[:min(len(b), limit+1)]), limit) }
 
 func bounded(b []byte, limit int) string { return string(b[:min(len(b), limit)]) }
 

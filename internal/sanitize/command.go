@@ -54,9 +54,7 @@ const maxExamined = 2 << 10
 // argument redacts one argument. One that contains blanks may be a command line.
 func (r *redactor) argument(arg string) string {
 	p := secrets()
-	if len(arg) > maxExamined {
-		arg = p.cutURL.ReplaceAllString(arg[:maxExamined], "${1}"+Redacted)
-	}
+	arg = Cut(arg, maxExamined)
 	if r.hide {
 		return r.word(arg)
 	}

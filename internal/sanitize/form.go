@@ -60,7 +60,7 @@ var rules = []rule{
 	{lazyregexp.New(`(?i)(/(?:reset|verify|confirm|activate|invite|magic)[\w-]*/)([\w.~=-]+)`), token},
 	{lazyregexp.New(`((?:^|[\s"'=])(?:[\w.-]+/)?[\w.$-]+:)([^\s:@/"']+)@[A-Za-z]`), ofUser},
 	{lazyregexp.New(`(?i)(\bjdbc:[\w:]+:[^\s/@:"']+/)([^\s@"']+)@`), always},
-	{lazyregexp.New(`(?i)(<(?:[\w-]+:)?` + name + `(?:\s[^<>]*)?>\s*(?:<!\[CDATA\[)?)([^<>]+)</`), always},
+	{lazyregexp.New(`(?i)(<(?:[\w-]+:)?` + name + `(?:\s[^<>]*)?>\s*(?:<!\[CDATA\[)?)([^<>]+)(?:</|<?…$)`), always},
 	{lazyregexp.New(`(?i)((?:key|name)=["']` + name + `["']\s+value=)("[^"]*"?|'[^']*'?)`), always},
 	{lazyregexp.New(`(\$(?:\d\w?|g?y|argon2\w+|apr1|sha1|scrypt|pbkdf2[\w-]*)\$)([\w./$,=+-]{8,})`), func(_, value, _ string) bool { return mixed(value) }}, // crypt(5)
 	{lazyregexp.New(`(?i)(\becho\s+(?:-\w+\s+)?)("[^"]*"|'[^']*'|[^\s"'|]+)\s*\|\s*(?:\S*/)?(?:sudo|su|passwd|chpasswd|cryptsetup|docker\s+login)\b`), always},

@@ -7,7 +7,7 @@ import "strings"
 // Line returns a line of a log as it is shown: like [Reason], with the lines of a private key and the
 // like, which are nothing but base64, hidden as well.
 func Line(s string, limit int) string {
-	if encoded(strings.TrimSpace(s)) {
+	if encoded(strings.TrimSuffix(strings.TrimSpace(s), mark)) {
 		return Text(Redacted, limit)
 	}
 	return Reason(s, limit)

@@ -33,7 +33,6 @@ type patterns struct {
 	assign     *regexp.Regexp
 	parameter  *regexp.Regexp // the next parameter of a URL, which ends the value before it
 	rest       *regexp.Regexp // the rest of a value, after an ampersand that does not end it
-	cutURL     *regexp.Regexp // the end of a text that was cut off, which may hold half a password
 	userinfo   *regexp.Regexp
 	oddInfo    *regexp.Regexp // a password with a slash in it
 	driver     *regexp.Regexp // user:password@tcp(...), as in Go's MySQL driver
@@ -60,7 +59,6 @@ var secrets = sync.OnceValue(func() *patterns {
 		assign:     c(`(?i)(` + name + `\\*["']?\s*(?:=>|:=|=|:|%3[ad])\s*)(` + value + `)`),
 		parameter:  c(`^&[\w.%-]{1,64}=`),
 		rest:       c(`^&[^\s;"'&]*`),
-		cutURL:     c(`([A-Za-z][\w+.-]*://)[^\s/]*$`),
 		userinfo:   c(`([A-Za-z][\w+.-]*://)[^/\s"']*@`),
 		oddInfo:    c(`([A-Za-z][\w+.-]*://)[^\s/@:]*:\d*[^\s/@\d][^\s@]*@`),
 		driver:     c(`[^\s:/@="']+:[^\s@/"']+(@(?:tcp|unix)\()`),

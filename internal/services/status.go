@@ -267,7 +267,7 @@ func (i *inspection) log(ctx context.Context, u Unit, lines, runes int) []ShownL
 func shownLines(found []LogLine, lines, runes int) []ShownLine {
 	list := []ShownLine{}
 	for _, line := range found[max(0, len(found)-lines):] {
-		if text := strings.TrimSpace(sanitize.Command([]string{line.Text}, runes)); text != "" {
+		if text := strings.TrimSpace(sanitize.Line(line.Text, runes)); text != "" {
 			list = append(list, ShownLine{stamp(line.At), text})
 		}
 	}

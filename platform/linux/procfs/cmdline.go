@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+
+	"sentinel/internal/sanitize"
 )
 
 // maxCommand caps the part of a command line that is read, in bytes. Programs can make theirs
@@ -20,7 +22,12 @@ func (fs FS) CommandLine(pid int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return splitCommand(raw), nil
+	args := splitCommand(raw)
+	if n := len(raw); n == maxCommand && raw[n-1] != 0 {
+		last := len(args) - 1
+		args[last] = sanitize.Cut(args[last], len(args[last])-1)
+	}
+	return args, nil
 }
 
 // splitCommand splits at the NUL after each argument. Processes that set their title (setproctitle)
