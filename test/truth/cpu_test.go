@@ -99,7 +99,7 @@ func TestCPUOfAProcessThatWorkedAndRestsIsItsOwnAccount(t *testing.T) {
 	w.order("work 100")
 	w.order("spend %d", 2*time.Second)
 	w.order("work 0")
-	w.order("after %d", 2*dutyPeriod)
+	w.order("turn")
 	shown, own := watch(t, w)
 	notLifetime(t, shown, own)
 	if shown > points {
@@ -114,7 +114,7 @@ func TestCPUOfAProcessAtPartOfACoreIsItsOwnAccount(t *testing.T) {
 	w := hire(t, "worker", 0)
 	for _, percent := range []int{30, 60} {
 		w.order("work %d", percent)
-		w.order("after %d", 2*dutyPeriod)
+		w.order("turn")
 		_, own := watch(t, w)
 		if own.most < points {
 			t.Errorf("the worker was to use %d %% and used %.1f", percent, own.most)

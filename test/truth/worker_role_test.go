@@ -24,6 +24,7 @@ const dutyPeriod = 50 * time.Millisecond
 // that it used:
 //
 //	work PERCENT     use this share of a core from now on
+//	turn             answer when it has begun to use that share, whatever a turn before takes
 //	after NS         answer after so many nanoseconds
 //	spend NS         answer when the process has used so much CPU time
 //	account FROM TO LENGTH
@@ -48,7 +49,8 @@ type worker struct {
 	began int64
 
 	mu      sync.Mutex
-	percent int64
+	percent int64 // as it was told
+	turn    int64 // the percent of the turn that it is at
 	ledger  ledger
 }
 
@@ -59,6 +61,12 @@ func (w *worker) obey(order string) (string, error) {
 		defer w.mu.Unlock()
 		w.percent = a
 		return "working", nil
+	}
+	if order == "turn" {
+		for !w.turned() {
+			<-time.After(time.Millisecond)
+		}
+		return "turned", nil
 	}
 	if n, _ := fmt.Sscanf(order, "after %d", &a); n == 1 {
 		<-time.After(time.Duration(a))
@@ -87,6 +95,7 @@ func (w *worker) work() {
 	for {
 		w.mu.Lock()
 		percent := w.percent
+		w.turn = percent
 		w.mu.Unlock()
 		busy := int64(dutyPeriod) * percent / 100
 		start := w.note()
@@ -96,6 +105,12 @@ func (w *worker) work() {
 		}
 		<-time.After(dutyPeriod - time.Duration(busy))
 	}
+}
+
+func (w *worker) turned() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.turn == w.percent
 }
 
 func (w *worker) note() entry {
