@@ -128,7 +128,7 @@ func (e elevated) send(ctx context.Context, request []byte) (doc document, done 
 	c := elevation.Through(e.own, elevation.Request(op.Name), request)
 	c.Args = append([]string{"-k"}, c.Args...)
 	c.Timeout, c.WaitDelay = op.Deadline+lastResort+elevatedGrace, elevatedGrace
-	c.OnStderrLine = relayProgress(e.call)
+	c.OnStderrLine = relayProgress(e.call, ownWords)
 	stop := e.call.indicator.Start()
 	result, err := e.programs.Run(ctx, c)
 	stop()

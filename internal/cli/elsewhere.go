@@ -139,7 +139,7 @@ func (e elsewhere) forward(ctx context.Context) (document, error) {
 func (e elsewhere) ask(ctx context.Context, request []byte, verbatim bool) (document, error) {
 	defer e.call.indicator.Start()()
 	defer e.call.reporter.Start()()
-	answer, err := e.carrier.Run(ctx, e.host, e.call.op, request, relayProgress(e.call))
+	answer, err := e.carrier.Run(ctx, e.host, e.call.op, request, relayProgress(e.call, e.said))
 	switch {
 	case err != nil:
 		return nil, err
@@ -175,11 +175,22 @@ func showable(doc document) (err error) {
 	return nil
 }
 
+// said are the words of the other machine about its progress: that it has them, and in quotes.
+func (e elsewhere) said(words string) string {
+	if words == "" {
+		return ""
+	}
+	return e.host + ": " + sanitize.Quoted(ops.OnHost(words, e.host), maxName)
+}
+
+// ownWords are those of a run on this machine.
+func ownWords(words string) string { return sanitize.Text(words, maxName) }
+
 // relayProgress hands on what a run that does the work says of its progress.
-func relayProgress(call invocation) func(line string) {
+func relayProgress(call invocation, shown func(words string) string) func(line string) {
 	return func(line string) {
 		if percent, words, ok := progress.Parse(line); ok {
-			words = sanitize.Text(words, maxName)
+			words = shown(words)
 			call.indicator.Set(percent, words)
 			call.reporter.Say(percent, words)
 		}

@@ -175,13 +175,13 @@ func TestTheOriginOfARequestIsSentAlong(t *testing.T) {
 // Another machine is no way around the policy of this one, and a fleet none around that of a tool. What is
 // typed is a person's.
 func TestThePolicyOfThisMachineHoldsForCallsToOthers(t *testing.T) {
-	const policy = "policy: {read_only: true, disabled_tools: [dns_lookup, get_system_health]}\n"
+	const policy = "policy: {read_only: true, disabled_tools: [dns_lookup, get_system_health]}\nhosts: [web1]\n"
 	for args, test := range map[string]struct{ stdin, seen, says string }{
 		"--host web1 --request dns_lookup":         {`{"name":"a.example"}`, "", `"DISABLED_BY_POLICY"`},
 		"--host web1 --request unblock_ip_address": {`{"ip":"203.0.113.7"}`, "", "policy.read_only"},
 		"--host web1 --request get_top_processes":  {`{}`, "web1 sentinel --request get_top_processes", `"top_processes"`},
 		"--host web1 --dns a.example --json":       {"", "web1 sentinel --request dns_lookup", `"success"`},
-		"--request get_fleet_health":               {`{}`, "", `"local":true,"error_code":"DISABLED_BY_POLICY"`},
+		"--request get_fleet_health":               {`{}`, "", `"DISABLED_BY_POLICY"`},
 	} {
 		ssh := &behindSSH{answer: printed(`{"success":true,"action":"top_processes","version":"0.1.0","processes":[]}`, 0)}
 		p := reaching(t, ssh)

@@ -25,8 +25,12 @@ type fleetDocument struct {
 	fleet.Report
 }
 
-// runFleetHealth asks the machines that the command line names, or those of the configuration.
+// runFleetHealth asks the machines that the command line names, or those of the configuration, for what the
+// policy here lets a program ask for.
 func runFleetHealth(ctx context.Context, s session, call invocation) (document, error) {
+	if err := refused(s.config.Policy, healthOperation(), call.request, limited(s.who)); err != nil {
+		return nil, err
+	}
 	names := call.hosts
 	if len(names) == 0 {
 		names = s.config.Hosts
@@ -36,7 +40,7 @@ func runFleetHealth(ctx context.Context, s session, call invocation) (document, 
 		return nil, err
 	}
 	if !call.args.Bool("skip_local") {
-		machines = append(machines, s.here(call.request))
+		machines = append(machines, s.here())
 	}
 	progress.Say(ctx, 5, "asking "+humanize.Count(len(machines), "machine", "machines"))
 	d := &fleetDocument{answer.NewHeader(call.op.Action, true), fleet.Survey(ctx, machines)}
@@ -65,15 +69,11 @@ func (s session) others(names []string) (machines []fleet.Machine, err error) {
 	return machines, nil
 }
 
-// here is this machine, as root sees it where the rules of sudo are likely to allow that. A program is told
-// of it what the policy lets it ask for.
-func (s session) here(request bool) fleet.Machine {
+// here is this machine, as root sees it where the rules of sudo are likely to allow that.
+func (s session) here() fleet.Machine {
 	name, _ := os.Hostname() //nolint:errcheck // an unnamed host has a row, too
 	return fleet.Machine{Host: cmp.Or(sanitize.Text(name, 253), "this machine"), Local: true, Health: func(ctx context.Context) (json.RawMessage, error) {
 		call := invocation{op: healthOperation(), request: true, verbatim: true, rows: defaultRows}
-		if err := refused(s.config.Policy, call.op, request, limited(s.who)); err != nil {
-			return nil, err
-		}
 		if own, err := s.elevatable(ctx); err == nil {
 			doc, done, err := elevated{s.host.Programs, own, call}.send(ctx, []byte("{}"))
 			if r, ok := doc.(relayed); ok && done {

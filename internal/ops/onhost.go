@@ -17,6 +17,7 @@ import (
 // calls, as [AsCalls] writes them, and commands name it, and no other is named, in whatever spelling. Who
 // follows one would otherwise ask this machine, and a machine gives no orders about others.
 func OnHost(text, host string) string {
+	text = strings.ReplaceAll(text, `\_`, "_") // as Markdown has it
 	text = commandsOnHost(withoutHosts(text), host)
 	text = otherHosts().ReplaceAllString(text, " ") // what was around it must not make another
 	var said strings.Builder
@@ -34,13 +35,14 @@ func OnHost(text, host string) string {
 	}
 }
 
-// toolIn returns the tool that a word names, in whatever case, alone or behind the name of a server:
-// mcp__sentinel__get_logs. A name within another word is none.
+// toolIn returns the tool that a word names, in whatever case, alone or behind the name of a server, which
+// clients put before it in different ways: mcp__sentinel__get_logs, sentinel_get_logs. A name within another
+// word is none.
 func toolIn(word string) (name string, ok bool) {
-	if at := strings.LastIndex(word, "__"); at >= 0 {
-		word = word[at+len("__"):]
-	}
-	at := slices.IndexFunc(All(), func(o Operation) bool { return !o.OfFleet() && strings.EqualFold(o.Name, word) })
+	at := slices.IndexFunc(All(), func(o Operation) bool {
+		before := len(word) - len(o.Name)
+		return !o.OfFleet() && before >= 0 && strings.EqualFold(o.Name, word[before:]) && (before == 0 || word[before-1] == '_')
+	})
 	if at < 0 {
 		return "", false
 	}
