@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/target"
 	"sentinel/internal/webhook"
@@ -30,12 +31,16 @@ func planWebhook(ctx context.Context, s session, call invocation) (change, error
 	if err != nil {
 		return change{}, about(err, targetObject{sanitize.Reason(call.args.Text("url"), 200)})
 	}
+	_, named := s.config.Webhook.Endpoint(u)
+	if text := u.String(); call.request && !named && len(text) > maxReadURL {
+		return change{}, about(fault.New(fault.InvalidURL, fmt.Sprintf("The URL is longer than %d characters, more than who is asked about a receiver that the configuration does not name can read.", maxReadURL)).
+			WithFix("Send a shorter URL, or have the administrator name the receiver in webhook.endpoints."), targetObject{u.Shown()})
+	}
 	way, err := s.route(u)
 	if err != nil {
 		return change{}, err
 	}
 	var last delivery
-	_, named := s.config.Webhook.Endpoint(u)
 	c := change{
 		object:  map[string]any{"url": u.Shown(), "configured": way.spool != nil},
 		bound:   []any{u.String(), way.spool != nil}, // which may hold keys, and is not kept
@@ -44,7 +49,7 @@ func planWebhook(ctx context.Context, s session, call invocation) (change, error
 		pending: func() bool { return last.State == stateQueued },
 	}
 	if call.dryRun {
-		to := u.Whole()
+		to := u.String() // its query and every part of its path: either can hold what somebody wants to get out
 		if named { // may hold keys, which the administrator knows
 			to = u.Shown()
 		}
@@ -52,6 +57,9 @@ func planWebhook(ctx context.Context, s session, call invocation) (change, error
 	}
 	return c, err
 }
+
+// maxReadURL is the longest URL that a person is asked about, in bytes: nobody agrees to what is cut off.
+const maxReadURL = 500
 
 // A targetObject names the receiver in the document of a failure.
 type targetObject struct {

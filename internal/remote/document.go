@@ -78,7 +78,7 @@ func (d parsed) answer(host string, op ops.Operation, exit int) (Answer, error) 
 		return Answer{}, odd(host, fmt.Sprintf("%s answered with a document of the action %s, not %s.", host, formed(d.text("action"), isAction), op.Action))
 	case d.success && exit != 0:
 		return Answer{}, odd(host, fmt.Sprintf("%s reported a success, and then failed with status %d.", host, exit))
-	case !d.success && (!isCode(code) || d.text("error") == ""):
+	case !d.success && (!isCode.Get().MatchString(string(code)) || d.text("error") == ""):
 		return Answer{}, odd(host, host+" reported a failure, and not which.")
 	case !d.success && exit == 0:
 		exit = code.Exit()
@@ -95,13 +95,12 @@ func odd(host, message string) error {
 	return fault.New(fault.BadOutput, message).WithFix("Install the same version of sentinel on " + host + ".")
 }
 
-// maxCode bounds a code, a version and an action, in bytes.
-const maxCode = 40
-
-// What is repeated of a document in a sentence of this side is of these forms.
+// What is repeated of a document in a sentence of this side is of these forms. A newer version may have codes
+// that are not known here.
 var (
 	isVersion = lazyregexp.New(`^[0-9A-Za-z.+-]{1,40}$`)
 	isAction  = lazyregexp.New(`^[a-z_]{1,40}$`)
+	isCode    = lazyregexp.New(`^[A-Z_]{1,40}$`)
 )
 
 // formed returns a word that has its form, and none that another machine made up.
@@ -110,12 +109,6 @@ func formed(word string, form *lazyregexp.Regexp) string {
 		return "(in an odd form)"
 	}
 	return word
-}
-
-// isCode reports whether a text has the form of a code. A newer version may have codes that are not known
-// here.
-func isCode(code fault.Code) bool {
-	return code != "" && len(code) <= maxCode && strings.Trim(string(code), "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
 // named puts the host in front of the other members.

@@ -49,7 +49,7 @@ const (
 const closedEarly = "kex_exchange_identification: Connection closed by remote host"
 
 // refusal returns the error for what ssh said of a host.
-func refusal(host string, stderr []byte) error {
+func refusal(host string, stderr []byte) *fault.Error {
 	if c, line, known := complaintOf(stderr); known {
 		return c.error(host, line)
 	}
@@ -69,7 +69,7 @@ func complaintOf(stderr []byte) (reason complaint, line string, known bool) {
 	return complaint{}, "", false
 }
 
-func (c complaint) error(host, line string) error {
+func (c complaint) error(host, line string) *fault.Error {
 	message := host + " " + c.what + "."
 	if strings.TrimSpace(line) != "" && !strings.Contains(line, "@@@") {
 		message += " ssh said: " + quoted(line, host)

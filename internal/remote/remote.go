@@ -241,11 +241,26 @@ func (c *Carrier) answer(ctx context.Context, host string, op ops.Operation, r s
 	if scarce := elevation.ExhaustedOn(host, r); scarce != nil && err == nil && ctx.Err() == nil && !op.Changes() { // of a change it is not known how far it came
 		return Answer{}, scarce
 	}
-	return Answer{}, c.failure(ctx, host, ended(ctx, host, op), r, err)
+	e := c.failure(ctx, host, ended(ctx, host, op), r, err)
+	if op.Changes() && mayHaveBegun(e, r) {
+		e = e.WithFix(unfinished(host))
+	}
+	return Answer{}, e
+}
+
+// mayHaveBegun reports whether the run of an error may have changed something: ssh had a connection.
+func mayHaveBegun(e *fault.Error, r sysexec.Result) bool {
+	early := func(words string) bool { return bytes.Contains(r.Stderr, []byte(words)) }
+	return e.Code == fault.BadOutput || e.Code == fault.HostUnreachable && !early(closedEarly) && !early("connect to host") && !early("banner exchange")
+}
+
+// unfinished is the fix for a change of which it is not known what became of it.
+func unfinished(host string) string {
+	return "sentinel on " + host + " finishes or takes back what it has begun. Before asking again, see what became of it in its history: sentinel --host " + host + " --history"
 }
 
 // failure returns the error of a run that gave no answer; over is that of one whose ctx has ended.
-func (c *Carrier) failure(ctx context.Context, host string, over error, r sysexec.Result, err error) error {
+func (c *Carrier) failure(ctx context.Context, host string, over *fault.Error, r sysexec.Result, err error) *fault.Error {
 	known, coded := errors.AsType[*fault.Error](err)
 	switch {
 	case coded:
@@ -266,7 +281,7 @@ func (c *Carrier) failure(ctx context.Context, host string, over error, r sysexe
 // refused returns the error for what ssh said of a host. What it says of a host on the way there (ProxyJump)
 // gets lost where the connection is to be kept: its messages are then dropped (ssh_proxy_connect in
 // sshconnect.c of OpenSSH), and it is asked once more for a connection that is not. Nothing has run there.
-func (c *Carrier) refused(ctx context.Context, host string, stderr []byte) error {
+func (c *Carrier) refused(ctx context.Context, host string, stderr []byte) *fault.Error {
 	if c.sockets == "" || !bytes.Contains(stderr, []byte(closedEarly)) {
 		return refusal(host, stderr)
 	}
@@ -284,20 +299,20 @@ func (c *Carrier) refused(ctx context.Context, host string, stderr []byte) error
 }
 
 // ended returns the error of a run that did not answer in time, or was cancelled.
-func ended(ctx context.Context, host string, op ops.Operation) error {
+func ended(ctx context.Context, host string, op ops.Operation) *fault.Error {
 	what := " before " + host + " had answered."
 	e := fault.New(fault.Cancelled, op.Name+" was cancelled"+what)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		e = fault.New(fault.Timeout, op.Name+" ran out of time"+what).WithFix("Try again; if it happens again, look with: ssh " + host + " true")
 	}
 	if op.Changes() {
-		return e.WithFix("sentinel on " + host + " finishes or takes back what it has begun. Before asking again, see what became of it in its history: sentinel --host " + host + " --history")
+		return e.WithFix(unfinished(host))
 	}
 	return e
 }
 
 // noDocument returns the error of a run that printed something else than a document.
-func noDocument(host string, r sysexec.Result) error {
+func noDocument(host string, r sysexec.Result) *fault.Error {
 	said := "nothing"
 	if line := cmp.Or(lastLine(r.Stdout), lastLine(r.Stderr)); line != "" {
 		said = quoted(line, host)

@@ -181,6 +181,34 @@ func TestWhatSSHSays(t *testing.T) {
 	}
 }
 
+// A change may have been made where the connection was lost later than it was made.
+func TestAChangeThatMayHaveBegunIsNotToldAsNone(t *testing.T) {
+	const looks = "--host web1 --history"
+	for said, begun := range map[string]bool{
+		"client_loop: send disconnect: Broken pipe\r\n":        true,
+		"Timeout, server 192.0.2.7 not responding.\r\n":        true,
+		"Read from remote host web1: Connection timed out\r\n": true,
+		"": true,
+		"ssh: connect to host 192.0.2.7 port 22: Connection timed out\r\n":  false,
+		"Connection timed out during banner exchange\r\n":                   false,
+		"kex_exchange_identification: Connection closed by remote host\r\n": false,
+		"Host key verification failed.\r\n":                                 false,
+	} {
+		for tool, changes := range map[string]bool{"unblock_ip_address": true, "get_top_processes": false} {
+			lost := sysexec.Result{Exit: 255, Stderr: []byte(said)}
+			c, _ := carrier(t, nil, lost, lost)
+			_, err := c.Run(t.Context(), "web1", operation(t, tool), []byte(`{"ip":"203.0.113.7"}`), nil)
+			if e := fault.From(err); strings.Contains(e.Fix, looks) != (begun && changes) {
+				t.Errorf("%s, %q: %s", tool, said, e.Fix)
+			}
+		}
+	}
+	c, _ := carrier(t, nil, sysexec.Result{Exit: 137, Stdout: []byte("Killed\n")})
+	if _, err := c.Run(t.Context(), "web1", operation(t, "unblock_ip_address"), []byte(`{"ip":"203.0.113.7"}`), nil); !strings.Contains(fault.From(err).Fix, looks) {
+		t.Errorf("no document: %v, %s", err, fault.From(err).Fix)
+	}
+}
+
 // What ssh says of a jump host is lost where the connection is to be kept.
 func TestAJumpHostIsAskedForItsReason(t *testing.T) {
 	closed := sysexec.Result{Exit: 255, Stderr: []byte("kex_exchange_identification: Connection closed by remote host\r\n")}

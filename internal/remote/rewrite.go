@@ -76,7 +76,7 @@ func (r *rewriter) value(advised bool) error {
 // shown returns a text that a terminal and a reader can be shown.
 func (r *rewriter) shown(text string, advised bool) string {
 	if advised {
-		text = ops.OnHost(text, r.host)
+		text = ops.OnHost(sanitize.Text(text, maxText), r.host)
 	}
 	return sanitize.Text(text, maxText)
 }

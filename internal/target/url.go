@@ -129,20 +129,6 @@ func (u *URL) Shown() string {
 	return text
 }
 
-// maxWhole is how much of a URL is read by a person who decides about it, in bytes.
-const maxWhole = 500
-
-// Whole returns the URL for the person who is asked whether something is sent there: with its query and every
-// part of its path, since either can hold what somebody wants to get out. What is left out of a long one is
-// counted.
-func (u *URL) Whole() string {
-	text := u.String()
-	if len(text) <= maxWhole {
-		return text
-	}
-	return fmt.Sprintf("%s… (and %d more characters)", text[:maxWhole], len(text)-maxWhole)
-}
-
 // Bounds above which a part of a path is taken for a key rather than a word.
 const (
 	wordLength = 16

@@ -77,20 +77,6 @@ func TestURLsAreShownWithoutTheirSecrets(t *testing.T) {
 	}
 }
 
-// Who is asked about a URL reads what it takes with it.
-func TestAURLIsReadWholeByWhoIsAsked(t *testing.T) {
-	for text, want := range map[string]string{
-		"https://hooks.example.com/in/4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c?token=SECRET&d=%2Fetc": "https://hooks.example.com/in/4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c?token=SECRET&d=%2Fetc",
-		"https://hooks.example.com:443":                           "https://hooks.example.com/",
-		"https://hooks.example.com/?" + strings.Repeat("x", 1000): "https://hooks.example.com/?" + strings.Repeat("x", 473) + "… (and 527 more characters)",
-	} {
-		u, err := ParseURL(text)
-		if err != nil || u.Whole() != want {
-			t.Errorf("%s is read as %s, %v", text, u.Whole(), err)
-		}
-	}
-}
-
 func TestAddressesOfOtherHostsAreAllowed(t *testing.T) {
 	for _, a := range []string{"192.0.2.7", "10.0.0.1", "127.0.0.1", "::1", "2001:db8::7", "fd12:3456::1", "100.64.0.1", "64:ff9b::c000:207", "64:ff9b:1::c000:207", "64:ff9b:1:c000:2:700::", "2002:c000:207::1", "::ffff:127.0.0.1"} {
 		if why := Forbidden(netip.MustParseAddr(a)); why != "" {
