@@ -62,7 +62,7 @@ func onHost(said *strings.Builder, name, after, host string) (rest string) {
 			said.WriteString("}")
 			return rest
 		}
-		return "," + strings.TrimPrefix(encoded(others), "{") + rest
+		return "," + afterBrace(others) + rest
 	case strings.Contains(name, "_"):
 		said.WriteString(" {" + member + "}")
 	}
@@ -70,20 +70,30 @@ func onHost(said *strings.Builder, name, after, host string) (rest string) {
 }
 
 // commandsOnHost has the commands of sentinel in a text ask the host, where sentinel takes sudo by itself, and
-// takes out other hosts.
+// takes out other hosts. The path of the program there means nothing here, and what takes no host is run there.
 func commandsOnHost(text, host string) string {
 	return commands().ReplaceAllStringFunc(text, func(found string) string {
 		parts := commands().FindStringSubmatch(found)
-		program, flag := parts[1], parts[2]
+		sudo, program, flag := parts[1], parts[2], parts[3]
 		switch {
 		case program == "":
 			return ""
 		case flag == "":
 			return program + " --host " + host
-		default:
+		case takesHost(flag):
 			return program + " --host " + host + " " + flag
+		case sudo != "":
+			return "ssh -t " + host + " sudo " + program + " " + flag // a terminal, at which sudo can ask
+		default:
+			return "ssh " + host + " " + program + " " + flag
 		}
 	})
+}
+
+// takesHost reports whether the action of a flag or a word may run elsewhere. What is no action decides nothing.
+func takesHost(flag string) bool {
+	op, action := ByWord(strings.ToLower(strings.TrimLeftFunc(flag, func(r rune) bool { return unicode.Is(unicode.Pd, r) })))
+	return !action || op.Toolset != ""
 }
 
 // actionWords is an expression for what people may type in place of a flag (see [ByWord]).
@@ -116,7 +126,7 @@ func withoutHosts(text string) string {
 		all := len(members)
 		maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool { return strings.EqualFold(name, "host") })
 		if len(members) < all {
-			arguments = strings.TrimPrefix(encoded(members), "{") + rest
+			arguments = afterBrace(members) + rest
 		}
 		said.WriteString("{")
 		text = arguments
@@ -128,12 +138,13 @@ func withoutHosts(text string) string {
 	return said.String()
 }
 
-// encoded is an object of JSON that begins with members as they are written.
-func encoded(others map[string]json.RawMessage, first ...string) string {
-	for _, other := range slices.Sorted(maps.Keys(others)) {
-		first = append(first, fmt.Sprintf("%q:%s", other, others[other]))
+// afterBrace is an object of JSON behind its opening brace.
+func afterBrace(members map[string]json.RawMessage) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		list = append(list, fmt.Sprintf("%q:%s", name, members[name]))
 	}
-	return "{" + strings.Join(first, ",") + "}"
+	return strings.Join(list, ",") + "}"
 }
 
 // cutObject splits an object of JSON off a text. Of what is none it takes the brace alone.
@@ -149,11 +160,11 @@ func cutObject(text string) (members map[string]json.RawMessage, rest string) {
 var (
 	// words are what names of tools may stand in.
 	words = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\p{L}\p{M}\p{N}_]+`) })
-	// commands are those of sentinel, with the hosts, the beginning of the flag or the word of an action behind
-	// it, however they are quoted or dashed, and hosts elsewhere.
+	// commands are those of sentinel, with its path, and the hosts, the flag or the word of an action behind it,
+	// however they are quoted or dashed, and hosts elsewhere.
 	commands = sync.OnceValue(func() *regexp.Regexp {
 		const host, gap = `\p{Pd}+host(?:[\s\p{Z}]+|=)[^\s\p{Z},;]+`, `["'` + "`" + `\\\s\p{Z}]+`
-		return regexp.MustCompile(`(?i)(?:\bsudo\s+)?(\bsentinel)(?:(?:` + gap + host + `)+|` + gap + `(\p{Pd}+[a-z]|(?:` + actionWords() + `)\b))|[\s\p{Z}]*` + host)
+		return regexp.MustCompile(`(?i)(\bsudo\s+)?(?:[\w.~+-]*/)*(\bsentinel)(?:(?:` + gap + host + `)+|` + gap + `(\p{Pd}+[a-z][a-z-]*|(?:` + actionWords() + `)\b))|[\s\p{Z}]*` + host)
 	})
 	// otherHosts look like an argument without being in an object: one that is not closed, is quoted otherwise,
 	// or is none.
