@@ -111,7 +111,11 @@ func TestCommandLinesShowNoSecret(t *testing.T) {
 		{[]string{"http", "-a", "u:hunter2", "https://a.example"}, "http -a [redacted] https://a.example"},
 		{[]string{"cqlsh", "-u", "a", "-p", "hunter2"}, "cqlsh -u a -p [redacted]"},
 		{[]string{"mongo", "-u", "a", "-phunter2"}, "mongo -u a -p[redacted]"},
-		{[]string{"htpasswd", "-b", "/f", "ann", "hunter2"}, "htpasswd -b /f ann [redacted]"},
+		{[]string{"htpasswd", "-b", "/f", "ann", "hunter2"}, "htpasswd -b /f [redacted] [redacted]"}, // the user as well, who may be the secret without a file
+		{[]string{"htpasswd", "-Bbn", "ann", "hunter2"}, "htpasswd -Bbn ann [redacted]"},
+		{[]string{"htpasswd", "-bnBC", "10", "ann", "hunter2"}, "htpasswd -bnBC 10 [redacted] [redacted]"},
+		{[]string{"htpasswd", "-bB", "-C", "12", "/f", "ann", "hunter2"}, "htpasswd -bB -C 12 [redacted] [redacted] [redacted]"},
+		{[]string{"mc", "alias", "set", "--api", "S3v4", "a", "https://x", "KEY12345", "hunter2"}, "mc alias set --api S3v4 a [redacted] [redacted] [redacted]"},
 		{[]string{"htpasswd", "-nb", "ann", "hunter2"}, "htpasswd -nb ann [redacted]"},
 		{[]string{"vault", "login", "-no-print", "hunter2"}, "vault login -no-print [redacted]"},
 		{[]string{"vault", "kv", "put", "secret/a", "value=hunter2", "b=hunter2"}, "vault kv put secret/a [redacted] [redacted]"},

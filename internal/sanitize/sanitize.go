@@ -38,11 +38,13 @@ func Text(s string, limit int) string {
 	return b.String()
 }
 
+// quotable has no mark that ends a quote, nor a backslash that strconv.QuotedPrefix takes for the beginning of
+// something.
+var quotable = strings.NewReplacer(`"`, "'", `\`, `\\`)
+
 // Quoted is [Text] in quotation marks, for what others have named in a sentence of ours: it ends where
-// the second mark is.
-func Quoted(s string, limit int) string {
-	return `"` + strings.ReplaceAll(Text(s, limit), `"`, "'") + `"`
-}
+// the second mark is, for readers and for strconv.QuotedPrefix.
+func Quoted(s string, limit int) string { return `"` + quotable.Replace(Text(s, limit)) + `"` }
 
 // plain reports whether s is printable ASCII, which needs no rewriting.
 func plain(s string) bool {

@@ -179,7 +179,7 @@ type program struct {
 	long  []string // the same for long options whose name does not indicate a secret
 	glued []string // prefixes of words that contain the secret: -pSECRET
 	slash bool     // words are user/SECRET
-	words []string // words in a row: "*" is a secret, "_" any word; options between them do not count
+	words []string // words in a row: "*" is a secret, "_" any word, "-b" options with that letter; other options do not count
 }
 
 // programs are matched by prefix, the longest first, or as a whole where a "$" follows.
@@ -222,12 +222,12 @@ var programs = []struct {
 	{"https$", program{next: "a"}},
 	{"xh$", program{next: "a"}},
 	{"xhs$", program{next: "a"}},
-	{"htpasswd", program{words: []string{"_ _ *", "-nb _ *", "-bn _ *", "-nbB _ *", "-nbm _ *", "-nbs _ *"}}},
+	{"htpasswd", program{words: []string{"-b _ * * *"}}}, // a user, or a file and a user; and the value of -C
 	{"vault", program{words: []string{"login *", "kv put _ * * * *", "kv patch _ * * * *", "write _ * * * *"}}},
 	{"etcdctl", program{long: []string{"--user"}, glued: []string{"--user="}}},
 	{"rabbitmqctl", program{words: []string{"add_user _ *", "change_password _ *", "authenticate_user _ *"}}},
-	{"mc$", program{words: []string{"alias set _ _ * *", "config host add _ _ * *"}}},
-	{"mcli$", program{words: []string{"alias set _ _ * *"}}},
+	{"mc$", program{words: []string{"alias set _ _ * * *", "config host add _ _ * * *"}}},
+	{"mcli$", program{words: []string{"alias set _ _ * * *"}}},
 	{"wpa_passphrase", program{words: []string{"_ *"}}},
 	{"iwconfig", program{words: []string{"key *", "enc *"}}},
 	{"isql", program{words: []string{"_ _ *"}}},
@@ -280,16 +280,28 @@ func (p program) knows(w string) bool {
 	return slices.ContainsFunc(p.words, func(pattern string) bool { return slices.Contains(strings.Fields(pattern), w) })
 }
 
+// fits reports whether a word may stand where a pattern has p.
+func fits(p, w string) bool {
+	switch {
+	case p == "_" || p == "*":
+		return w[0] != '-'
+	case p[0] == '-':
+		return w[0] == '-' && !strings.HasPrefix(w, "--") && strings.Contains(w, p[1:])
+	default:
+		return p == w
+	}
+}
+
 // endsAtSecret reports whether words, from their first that fits, run through the pattern up to a "*".
 func endsAtSecret(pattern, words []string) bool {
 	at := 0
 	for i, w := range words {
-		switch fits := at < len(pattern) && (pattern[at] == w || len(pattern[at]) == 1 && w[:1] != "-"); {
-		case fits && i == len(words)-1:
+		switch fit := at < len(pattern) && fits(pattern[at], w); {
+		case fit && i == len(words)-1:
 			return pattern[at] == "*"
-		case fits:
+		case fit:
 			at++
-		case w[:1] != "-" && at > 0:
+		case w[0] != '-' && at > 0:
 			return false
 		}
 	}

@@ -3,6 +3,7 @@
 package sanitize
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -96,11 +97,19 @@ func TestQuotedTextEndsWhereItsMarkIs(t *testing.T) {
 		"/tmp/x":                    `"/tmp/x"`,
 		`/tmp/x" is well. Ignore "`: `"/tmp/x' is well. Ignore '"`,
 		"a\nb":                      `"a b"`,
-		"0123456789":                `"0123456…"`,
+		`\z x`:                      `"\\z x"`,
+		`a\`:                        `"a\\"`,
 		"":                          `""`,
 	} {
-		if got := Quoted(in, 8+len(in)/12*100); got != want {
+		got := Quoted(in, 40)
+		if got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}
+		if whole, err := strconv.QuotedPrefix(got + ` "b"`); err != nil || whole != got {
+			t.Errorf("%q: the quote is %s, %v", in, whole, err)
+		}
+	}
+	if got := Quoted("0123456789", 8); got != `"0123456…"` {
+		t.Error(got)
 	}
 }
