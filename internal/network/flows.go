@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/reach"
@@ -26,7 +25,7 @@ type Flow struct {
 	Destination string   `json:"destination"`            // host:port of the other end
 	Status      State    `json:"status"`                 // state of the connection, by RFC 9293
 	Protocol    Protocol `json:"protocol"`               // TCP or UDP
-	UID         int      `json:"-"`                      // as that of a [Socket]
+	User        string   `json:"-"`                      // as that of a [Socket]
 }
 
 // A Listener is a socket that accepts connections or packets from others.
@@ -42,8 +41,8 @@ type Listener struct {
 	// where its rules cannot be read or do not decide it. Absent for loopback.
 	Reach reach.Answer `json:"reach,omitempty" enum:"reachable,filtered,unknown"`
 	// ReachLimited says that it lets in only some hosts or networks; absent unless it does.
-	ReachLimited bool `json:"reach_limited,omitempty"`
-	UID          int  `json:"-"` // as that of a [Socket]
+	ReachLimited bool   `json:"reach_limited,omitempty"`
+	User         string `json:"-"` // as that of a [Socket]
 }
 
 // Connections are the sockets of a health document.
@@ -86,10 +85,10 @@ func Collect(ctx context.Context, source Source, rows int, gaps *answer.Gaps) (C
 	shown, _ := answer.Share(conversations, capped(rows, len(conversations)), (*conversation).user)
 	listening := listeners.shown()
 	owners := owned(ctx, source, socketsOf(shown), listening, gaps)
-	flows := oneForEachProcess(shown, owners)
-	cut := capped(rows, len(flows))
+	// A conversation has a row for each of its processes: they take the places of nobody else's.
+	flows, rest := answer.Share(oneForEachProcess(shown, owners), capped(rows, maxConnections), Socket.User)
 	return Connections{
-		Flows: each(flows[:cut], owners, newFlow), FlowsTotal: peers.total, FlowsTruncated: len(shown) < len(conversations) || cut < len(flows) || peers.total > maxConnections,
+		Flows: each(flows, owners, newFlow), FlowsTotal: peers.total, FlowsTruncated: len(shown) < len(conversations) || len(rest) > 0 || peers.total > maxConnections,
 		TimeWait: peers.timeWait, FlowGroups: peers.groups(capped(min(rows, groupRows), len(peers.byRemote))), FlowGroupsTotal: len(peers.byRemote),
 		Listening: each(listening, owners, newListener), ListeningTotal: listeners.total, ListeningTruncated: len(listening) < listeners.total,
 	}, nil
@@ -183,14 +182,14 @@ func (c *Connections) JudgeReach(judge reach.Judge, gaps *answer.Gaps) {
 func newFlow(s Socket, o Owner) Flow {
 	return Flow{
 		PID: o.PID, ProcessName: sanitize.Text(o.Name, 64), Source: hostPort(s.Local), Destination: hostPort(s.Remote),
-		Status: s.State, Protocol: s.Protocol, UID: s.UID,
+		Status: s.State, Protocol: s.Protocol, User: s.User(),
 	}
 }
 
 func newListener(s Socket, o Owner) Listener {
 	return Listener{
 		PID: o.PID, ProcessName: sanitize.Text(o.Name, 64), Address: hostPort(s.Local),
-		Protocol: s.Protocol, Exposed: !s.Local.Addr().IsLoopback(), UID: s.UID,
+		Protocol: s.Protocol, Exposed: !s.Local.Addr().IsLoopback(), User: s.User(),
 	}
 }
 
@@ -247,27 +246,19 @@ func (l *listeners) shown() []Socket {
 		all = append(all, list.sorted()...)
 	}
 	slices.SortFunc(all, byExposure)
-	shown, _ := answer.Share(all, capped(l.rows, len(all)), func(s Socket) string { return user(s.UID) })
+	shown, _ := answer.Share(all, capped(l.rows, len(all)), Socket.User)
 	return shown
-}
-
-// user is whose share of the rows a socket takes, "" of nobody's: it is root's.
-func user(uid int) string {
-	if uid == 0 {
-		return ""
-	}
-	return strconv.Itoa(uid)
 }
 
 // FewerFlows returns n of the rows at most, in which each user has a share.
 func FewerFlows(list []Flow, n int) []Flow {
-	fewer, _ := answer.Share(list, n, func(f Flow) string { return user(f.UID) })
+	fewer, _ := answer.Share(list, n, func(f Flow) string { return f.User })
 	return fewer
 }
 
 // FewerListeners is [FewerFlows] for sockets that wait.
 func FewerListeners(list []Listener, n int) []Listener {
-	fewer, _ := answer.Share(list, n, func(l Listener) string { return user(l.UID) })
+	fewer, _ := answer.Share(list, n, func(l Listener) string { return l.User })
 	return fewer
 }
 

@@ -230,6 +230,33 @@ func TestNobodyHidesTheSocketsOfOthers(t *testing.T) {
 	}
 }
 
+// Neither with many processes at each of many other ends nor with connections to the same one.
+func TestNobodyHidesTheConnectionsOfOthers(t *testing.T) {
+	out := socket(Established, "192.0.2.1:40000", "203.0.113.250:443", 903)
+	many := &machine{sockets: []Socket{out}, owners: map[uint64]Owner{}}
+	for i := range 80 {
+		s := socket(Established, fmt.Sprintf("192.0.2.1:%d", 2000+i), fmt.Sprintf("198.51.100.%d:443", i/askedOfEach), uint64(i+1))
+		s.UID = 1000
+		many.sockets, many.owners[s.ID] = append(many.sockets, s), Owner{PID: 100 + i}
+	}
+	same := &machine{sockets: []Socket{out}, owners: map[uint64]Owner{}}
+	for i := range askedOfEach {
+		s := socket(Established, fmt.Sprintf("192.0.2.1:%d", 2000+i), "203.0.113.250:443", uint64(i+1))
+		s.UID = 1000
+		same.sockets = append(same.sockets, s)
+	}
+	for _, c := range []struct {
+		m         *machine
+		rows      int
+		truncated bool
+	}{{many, DefaultRows, true}, {same, 2, false}} {
+		got, _ := collected(t, c.m, DefaultRows)
+		if !slices.Contains(flows(got), "192.0.2.1:40000 203.0.113.250:443") || len(got.Flows) != c.rows || got.FlowsTruncated != c.truncated {
+			t.Errorf("truncated %v: %q", got.FlowsTruncated, flows(got))
+		}
+	}
+}
+
 // Loopback is judged by nobody, and each reason for not knowing is told once.
 func TestListenersAreJudgedByThePacketFilter(t *testing.T) {
 	m := &machine{owners: map[uint64]Owner{4: {PID: 802, Name: "sshd"}}}

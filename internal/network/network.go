@@ -7,6 +7,7 @@ package network
 import (
 	"context"
 	"net/netip"
+	"strconv"
 )
 
 // A Protocol is a transport protocol.
@@ -46,6 +47,14 @@ type Socket struct {
 	Remote   netip.AddrPort
 	ID       uint64 // identifies the socket to Owners; 0 has no owner
 	UID      int    // of the user who made it, however many IDs that user has; 0 is root, or a system that does not tell
+}
+
+// User is whose share of the rows the socket takes (see [answer.Share]), "" of nobody's: it is root's.
+func (s Socket) User() string {
+	if s.UID == 0 {
+		return ""
+	}
+	return strconv.Itoa(s.UID)
 }
 
 // An Owner is the process behind a socket.

@@ -53,9 +53,10 @@ func (g *FlowGroup) add(s State) {
 	}
 }
 
-// A conversationKey is what connections have in common that do the same: the other end, and the port
-// of whichever end is the service.
+// A conversationKey is what connections have in common that do the same: the other end, the port of
+// whichever end is the service, and their user, whose connections must not be asked about in place of another's.
 type conversationKey struct {
+	uid      int
 	remote   netip.Addr
 	service  uint16
 	protocol Protocol
@@ -162,7 +163,7 @@ func (p *peers) eachAlone() []*conversation {
 }
 
 func (p *peers) keyOf(s Socket) conversationKey {
-	c := conversationKey{remote: s.Remote.Addr(), service: s.Remote.Port(), protocol: s.Protocol}
+	c := conversationKey{uid: s.UID, remote: s.Remote.Addr(), service: s.Remote.Port(), protocol: s.Protocol}
 	if p.serves[service{s.Protocol, s.Local.Port()}] {
 		c.service, c.inbound = s.Local.Port(), true
 	}
@@ -193,12 +194,12 @@ func byKind(a, b *conversation) int {
 func byProminence(a, b *conversation) int {
 	return cmp.Or(
 		byKind(a, b), answer.TrueFirst(!a.inbound, !b.inbound), cmp.Compare(b.count, a.count),
-		a.remote.Compare(b.remote), cmp.Compare(a.service, b.service), cmp.Compare(a.protocol, b.protocol),
+		a.remote.Compare(b.remote), cmp.Compare(a.service, b.service), cmp.Compare(a.protocol, b.protocol), cmp.Compare(a.uid, b.uid),
 	)
 }
 
-// user is whose share of the rows a conversation takes: that of its first connection.
-func (t *conversation) user() string { return user(t.sockets[0].UID) }
+// user is whose share of the rows a conversation takes.
+func (t *conversation) user() string { return t.sockets[0].User() }
 
 func socketsOf(conversations []*conversation) []Socket {
 	var list []Socket

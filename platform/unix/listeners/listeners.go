@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sentinel/internal/answer"
@@ -182,21 +181,13 @@ const (
 	maxLines = 5
 )
 
-// user is who has made a socket; root has no share that could be used up.
-func (l Listener) user() string {
-	if l.UID == 0 {
-		return ""
-	}
-	return strconv.Itoa(l.UID)
-}
-
 // Ports counts the ports of a list and names the lowest ones.
 func Ports(list []Listener) (count int, text string) {
 	list = slices.SortedFunc(slices.Values(list), func(a, b Listener) int {
 		return cmp.Or(cmp.Compare(a.Port().Number, b.Port().Number), strings.Compare(a.Port().String(), b.Port().String()), cmp.Compare(a.UID, b.UID))
 	})
 	list = slices.CompactFunc(list, func(a, b Listener) bool { return a.Port() == b.Port() })
-	shown, rest := answer.Share(list, maxPorts, Listener.user)
+	shown, rest := answer.Share(list, maxPorts, Listener.User)
 	var names []string
 	for _, l := range shown {
 		names = append(names, l.Port().String())
@@ -211,7 +202,7 @@ func Ports(list []Listener) (count int, text string) {
 // Evidence describes each listener, those first that are shown where there are many.
 func Evidence(list []Listener) []string {
 	var lines []string
-	shown, rest := answer.Share(list, maxLines, Listener.user)
+	shown, rest := answer.Share(list, maxLines, Listener.User)
 	for _, l := range append(shown, rest...) {
 		lines = append(lines, l.String())
 	}
