@@ -83,16 +83,21 @@ type Disguised struct {
 // programs, which is cheap and tells of most, then by their first arguments, in each part those that
 // began last first. So nobody hides a process behind thousands of others. The error says that not all could be
 // looked at; what was found is returned all the same.
-func (s *Source) Disguises(ctx context.Context) ([]Disguised, error) {
+func (s *Source) Disguises(ctx context.Context) ([]Disguised, error) { return s.disguises(ctx, claimsTime) }
+
+func (s *Source) disguises(ctx context.Context, most time.Duration) ([]Disguised, error) {
 	table, err := s.Recent(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l := &look{Source: s, until: time.Now().Add(claimsTime), headless: map[int]bool{}, leader: map[int]int{}}
+	l := &look{Source: s, until: time.Now().Add(most), headless: map[int]bool{}, leader: map[int]int{}}
 	for _, p := range table {
 		l.headless[p.PID] = p.Headless
 	}
-	err = l.at(ctx, newestFirst(table))
+	err = l.judgeAll(ctx, newestFirst(table))
+	if errors.Is(err, errManyClaims) { // mostly because of these
+		err = cmp.Or(untold(l.stuck), err)
+	}
 	return l.found, cmp.Or(err, unseen(privilege.EffectiveUID(), l.barred), unknown(l.unread, l.why), untold(l.stuck))
 }
 
@@ -151,7 +156,7 @@ func (l *look) whole(c processes.Claim) processes.Claim {
 	return c
 }
 
-func (l *look) at(ctx context.Context, running []processes.Claim) error {
+func (l *look) judgeAll(ctx context.Context, running []processes.Claim) error {
 	var plain, odd []processes.Claim
 	for some := range slices.Chunk(running, together) {
 		if err := l.late(ctx); err != nil {
@@ -193,8 +198,11 @@ func (l *look) titles(ctx context.Context, list []processes.Claim) error {
 		}
 		for i, title := range l.proc.Titles(pidsOf(some)) {
 			some[i].Argument = title.Text
-			if errors.Is(title.Err, procfs.ErrStuck) {
+			switch {
+			case errors.Is(title.Err, procfs.ErrStuck):
 				l.stuck = append(l.stuck, l.whole(some[i]))
+			case title.Err != nil:
+				l.bar(some[i], title.Err)
 			}
 			l.judge(some[i])
 		}

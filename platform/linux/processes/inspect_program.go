@@ -75,7 +75,7 @@ func fileState(c processes.Claim) string {
 	}
 }
 
-// claim fills in what the process is, as [Source.claims] does for all.
+// claim fills in what the process is, as [Source.Disguises] does for all.
 func (r *reading) claim(ctx context.Context) error {
 	c, err := ask(ctx, func() (processes.Claim, error) {
 		of := r.o.Claim

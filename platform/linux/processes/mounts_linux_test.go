@@ -28,7 +28,7 @@ func disguised(t *testing.T, program string) (processes.Disguise, string) {
 		}
 		return pid != 0
 	})
-	all, err := New("/").Disguises(t.Context())
+	all, err := New("/").disguises(t.Context(), testenv.HangLimit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestAnOlderProcessIsNotHiddenBehindThousands(t *testing.T) {
 	}
 	table := append([]procfs.Process{row(old.Pid)}, slices.Repeat([]procfs.Process{row(honest.Pid)}, 6000)...)
 	l := &look{Source: New("/"), until: time.Now().Add(testenv.HangLimit)}
-	if err := l.at(t.Context(), newestFirst(table)); err != nil {
+	if err := l.judgeAll(t.Context(), newestFirst(table)); err != nil {
 		t.Fatal(err)
 	}
 	if len(l.found) != 1 || l.found[0].PID != old.Pid || l.found[0].Disguise != processes.Pretends {

@@ -47,6 +47,9 @@ func TestWhatAProcessCallsItselfIsUnknownWhereItCannotBeRead(t *testing.T) {
 		return
 	}
 	testenv.HangGuard(t)
+	for range together { // whom the time for that one is lost to
+		sleeper(t)
+	}
 	pid := deadfuse.Process(t, 1000, "quiet")
 	_, err := New("/").Disguises(t.Context())
 	if want := fmt.Sprintf(`the arguments of "quiet" (PID %d): `, pid); !errors.Is(err, processes.ErrLocked) || !strings.HasPrefix(err.Error(), want) {

@@ -65,7 +65,7 @@ func TestAPathThatIsTooLongHidesNothing(t *testing.T) {
 		p, err := New("/").proc.Process(pid)
 		return err == nil && p.Name == "sshd"
 	})
-	if found, err := New("/").Disguises(t.Context()); err == nil || !strings.Contains(err.Error(), `the program of "sshd" (PID `) || !strings.Contains(err.Error(), "file name too long") {
+	if found, err := New("/").disguises(t.Context(), testenv.HangLimit); err == nil || !strings.Contains(err.Error(), `the program of "sshd" (PID `) || !strings.Contains(err.Error(), "file name too long") {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
@@ -82,7 +82,7 @@ func TestAFirstThreadThatEndedHidesNothing(t *testing.T) {
 		p, err := New("/").proc.Process(pid)
 		return err == nil && p.Headless
 	})
-	found, err := New("/").Disguises(t.Context())
+	found, err := New("/").disguises(t.Context(), testenv.HangLimit)
 	if err != nil || len(found) != 1 || found[0].PID != pid || found[0].Disguise != processes.Pretends {
 		t.Errorf("%+v, %v", found, err)
 	}
