@@ -15,8 +15,9 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// Bounds of what is read for [Reader.Lately]: it belongs to a question that is asked every minute.
-const maxLately = 1024 // records of btmp, and failures in a file of syslog
+// maxLately is how many records of btmp are read for [Reader.Lately], which is asked every minute, and how
+// many failures are enough not to read a file of syslog further back.
+const maxLately = 1024
 
 // latelyParts are how many bytes of a file of syslog are read: more where fewer do not reach back, since
 // any user can write there. The first is what an hour takes where nobody does.
@@ -32,7 +33,8 @@ type Lately struct {
 // Lately counts failed logins from the end of btmp and from that of a file of syslog, whichever has
 // more: a server that takes only keys writes to the file alone, and a wrong password of su to btmp as well. It
 // runs no program. The error is that of btmp where both are missing, and otherwise says that the file
-// could not be read back to that moment.
+// could not be read back to that moment: what was counted, which whoever fills the file must not take away,
+// stands beside it.
 func (r *Reader) Lately(since time.Time) (Lately, error) {
 	list, _, _, err := r.records(btmpFile, "", maxLately)
 	var failures []logins.Event
@@ -73,12 +75,11 @@ func latelyOf(failures []logins.Event) Lately {
 func (r *Reader) logged(name string, since time.Time) (found Lately, err error) {
 	for _, limit := range latelyParts {
 		raw, cut, err := r.latest(name, limit, since)
-		if err != nil {
-			return Lately{}, err
+		if more := latelyOf(logins.Failures(r.latelyLines(raw, cut, since))); more.Failures >= found.Failures {
+			found = more
 		}
-		found = latelyOf(logins.Failures(r.latelyLines(raw, cut, since)))
-		if !cut || found.Failures >= maxLately || r.reaches(raw, since) {
-			return found, nil
+		if err != nil || !cut || found.Failures >= maxLately || r.reaches(raw, cut, since) {
+			return found, err
 		}
 	}
 	return found, fmt.Errorf("the last %d MB of %s do not reach back to %s; %d are in them",
@@ -89,7 +90,7 @@ func (r *Reader) logged(name string, since time.Time) (found Lately, err error) 
 // rotated from it.
 func (r *Reader) latest(name string, limit int, since time.Time) (raw []byte, cut bool, err error) {
 	raw, before, err := hostfile.Tail(r.path(name), limit)
-	if err != nil || before > 0 || r.reaches(raw, since) {
+	if err != nil || before > 0 || r.reaches(raw, false, since) {
 		return raw, before > 0, err
 	}
 	dir := filepath.Dir(r.path(name))
@@ -99,15 +100,20 @@ func (r *Reader) latest(name string, limit int, since time.Time) (raw []byte, cu
 	}
 	rotated := files[1].Name()
 	if packed, err := hostfile.IsPacked(rotated); packed || err != nil {
-		return nil, false, fmt.Errorf("%s is compressed", rotated)
+		return raw, false, fmt.Errorf("%s is compressed", rotated)
 	}
 	earlier, before, err := hostfile.Tail(filepath.Join(dir, rotated), limit)
 	return append(earlier, raw...), before > 0, err
 }
 
-// reaches reports whether lines reach back to a moment: the first whose time can be read is older.
-func (r *Reader) reaches(raw []byte, since time.Time) bool {
+// reaches reports whether lines reach back to a moment: the first whose time can be read is older. What is
+// left of a line that was cut has the time that its writer put there.
+func (r *Reader) reaches(raw []byte, cut bool, since time.Time) bool {
 	for line := range bytes.Lines(raw) {
+		if cut {
+			cut = false
+			continue
+		}
 		if l, ok := parseSyslog(line, r.now()); ok {
 			return l.At.Before(since)
 		}
