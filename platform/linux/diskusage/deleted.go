@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,6 +36,10 @@ var deletedMark = []byte(" (deleted)")
 // Deleted finds them among the open files that this user may see.
 func (s *Source) Deleted(ctx context.Context, place diskusage.Place) (diskusage.Deleted, error) {
 	f := finder{source: s, place: place, tables: map[int]map[int]mount{}, files: map[identity]*diskusage.DeletedFile{}, holder: map[identity]int{}}
+	f.devices = []uint64{unix.Mkdev(place.FileSystem.DeviceMajor, place.FileSystem.DeviceMinor)}
+	if dir, err := procfs.StatHeld(filepath.Join(s.root, place.Path)); err == nil { // btrfs has one for each subvolume
+		f.devices = append(f.devices, dir.Device)
+	}
 	skipped, err := s.proc.OpenFiles(ctx, nil, f.visit)
 	if err != nil {
 		return diskusage.Deleted{}, err
@@ -64,18 +69,19 @@ type finder struct {
 	tables map[int]map[int]mount // by process; the one of this process is at 0
 	files  map[identity]*diskusage.DeletedFile
 	holder map[identity]int // the process that was counted last
+	// devices are those of files on the file system, where no mount tells.
+	devices []uint64
 }
 
-// visit looks at one open file. Only what is on a file system of the right device is asked for its
-// size: any other may never answer.
+// visit looks at one open file.
 func (f *finder) visit(o procfs.OpenFile) (more bool) {
 	at := filepath.Join(f.source.root, "proc", strconv.Itoa(o.Task), "fd", strconv.Itoa(o.FD))
 	path, deleted := bytes.CutSuffix(wholeLink(o.Link, at), deletedMark)
-	if !deleted || len(path) == 0 || path[0] != '/' || bytes.HasPrefix(path, []byte("/memfd:")) || !f.isHere(o.PID, o.About()) {
+	if !deleted || len(path) == 0 || path[0] != '/' || bytes.HasPrefix(path, []byte("/memfd:")) {
 		return true
 	}
 	held, err := procfs.StatHeld(at)
-	if err != nil || held.Links != 0 || held.Mode&unix.S_IFMT != unix.S_IFREG {
+	if err != nil || !f.isHere(o.PID, o.About(), held.Device) || held.Links != 0 || held.Mode&unix.S_IFMT != unix.S_IFREG {
 		return true // somebody's file is called so, or it is closed by now
 	}
 	f.add(identity{held.Device, held.Inode}, o.PID, string(path), held.Blocks*512)
@@ -113,17 +119,17 @@ func (f *finder) add(id identity, pid int, path string, size uint64) {
 
 // isHere reports whether an open file of a process is on the file system, by the mount that the
 // kernel tells about it. A process in a container has mounts of its own; there an overlay counts, whose
-// files are on a disk of the machine.
-func (f *finder) isHere(pid int, about []byte) bool {
-	id, ok := parseMountID(about)
-	if !ok {
-		return false
-	}
-	if m, own := f.table(0)[id]; own {
+// files are on a disk of the machine. Whoever leaves a mount namespace with a file open has one of a mount that
+// nobody lists; then its device tells.
+func (f *finder) isHere(pid int, about []byte, device uint64) bool {
+	id, told := parseMountID(about)
+	if m, own := f.table(0)[id]; told && own {
 		return f.isDevice(m)
 	}
-	m, known := f.table(pid)[id]
-	return known && (f.isDevice(m) || m.kind == "overlay")
+	if m, known := f.table(pid)[id]; told && known {
+		return f.isDevice(m) || m.kind == "overlay"
+	}
+	return slices.Contains(f.devices, device)
 }
 
 func (f *finder) isDevice(m mount) bool {

@@ -205,21 +205,46 @@ func TestDeletedFilesOfOtherFileSystemsAreNotCounted(t *testing.T) {
 	}
 }
 
+// The mounts of a namespace that was left are in no table, and what is open there still fills the disk.
+func TestDeletedFilesOfALeftMountNamespaceAreFound(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const script = `cd "$0" && dd if=/dev/zero of=big bs=1M count=1 2>/dev/null && exec 7<big && rm big && exec unshare --mount sleep 600`
+	c := exec.Command("unshare", "--mount", "/bin/sh", "-c", script, dir)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	testenv.WaitFor(t, "sleep runs", func() bool {
+		p, err := procfs.New("/").Process(c.Process.Pid)
+		return err == nil && p.Name == "sleep"
+	})
+	if list := deletedIn(t, dir); len(list) != 1 || list[0].PID != c.Process.Pid || list[0].Bytes < 1<<20 {
+		t.Errorf("%+v", list)
+	}
+}
+
 // A process in a container has other mounts: an overlay there is on a disk of this machine.
 func TestOpenFilesOfContainersAreThoseOfOverlays(t *testing.T) {
 	s := New(testenv.Plant(t, map[string]string{
 		"proc/self/mountinfo": host, "proc/7/mountinfo": "90 1 0:60 / / rw - overlay overlay rw\n91 90 8:1 /v /data rw - ext4 /dev/sda1 rw\n92 90 0:61 / /far rw - nfs4 n:/ rw\n",
 	}))
-	f := finder{source: s, place: diskusage.Place{FileSystem: diskusage.Mounted{DeviceMajor: 8, DeviceMinor: 1}}, tables: map[int]map[int]mount{}}
+	f := finder{source: s, place: diskusage.Place{FileSystem: diskusage.Mounted{DeviceMajor: 8, DeviceMinor: 1}}, tables: map[int]map[int]mount{}, devices: []uint64{7}}
 	for _, c := range []struct {
-		pid   int
-		about string
-		want  bool
+		pid    int
+		about  string
+		device uint64
+		want   bool
 	}{
-		{7, "pos:\t0\nflags:\t0100001\nmnt_id:\t90\n", true}, {7, "mnt_id:\t91\n", true}, {7, "mnt_id:\t92\n", false}, {7, "mnt_id:\tx\n", false}, {7, "", false},
-		{8, "mnt_id:\t20\n", true}, {8, "mnt_id:\t24\n", false}, {8, "mnt_id:\t900\n", false},
+		{7, "pos:\t0\nflags:\t0100001\nmnt_id:\t90\n", 1, true}, {7, "mnt_id:\t91\n", 1, true}, {7, "mnt_id:\t92\n", 7, false}, {7, "mnt_id:\tx\n", 1, false}, {7, "", 1, false},
+		{8, "mnt_id:\t20\n", 1, true}, {8, "mnt_id:\t24\n", 7, false}, {8, "mnt_id:\t900\n", 1, false}, {8, "mnt_id:\t900\n", 7, true}, {8, "", 7, true},
 	} {
-		if got := f.isHere(c.pid, []byte(c.about)); got != c.want {
+		if got := f.isHere(c.pid, []byte(c.about), c.device); got != c.want {
 			t.Errorf("%d, %q: %v", c.pid, c.about, got)
 		}
 	}
