@@ -50,7 +50,7 @@ func planWebhook(ctx context.Context, s session, call invocation) (change, error
 	}
 	if call.dryRun {
 		to := u.String() // its query and every part of its path: either can hold what somebody wants to get out
-		if named { // may hold keys, which the administrator knows
+		if named {       // may hold keys, which the administrator knows
 			to = u.Shown()
 		}
 		c.would, c.preview, err = s.wouldSend(ctx, way, to)

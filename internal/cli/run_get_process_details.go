@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/humanize"
@@ -38,22 +39,31 @@ func runProcessDetails(ctx context.Context, s session, call invocation) (documen
 
 // sees says whether the person behind sudo could list a path that a process of another user has open.
 // Root itself sees all, and who is not root has read nothing but his own.
-func (s session) sees() func(uid int, path string) bool {
+func (s session) sees() func(owner int, path string) bool {
 	if !limited(s.who) {
 		return nil
 	}
 	who := identityOf(s.host.Root, *s.who.SudoUID)
-	return func(uid int, path string) bool {
-		if uid == who.UID {
+	return func(owner int, path string) bool {
+		if owner == who.UID {
 			return true
 		}
 		seen := false
-		err := privilege.Look(who, func() {
-			_, err := os.Lstat(path)
-			seen = err == nil
-		})
+		err := privilege.Look(who, func() { seen = listable(path) })
 		return err == nil && seen
 	}
+}
+
+// listable reports whether a path is there in a directory that can be read: to find what one knows takes less.
+func listable(path string) bool {
+	if _, err := os.Lstat(path); err != nil {
+		return false
+	}
+	dir, err := os.OpenFile(filepath.Dir(path), os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	return dir.Close() == nil
 }
 
 // identityOf reads the groups of a user. Whom the files do not know is in none.

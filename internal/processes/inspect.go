@@ -29,14 +29,14 @@ const (
 
 // Inspect reads one process. sees says of a path whether whoever asks could list it himself; names of
 // other files that somebody else's process has open are withheld. nil sees all.
-func Inspect(ctx context.Context, source Inspector, pid int, sees func(uid int, path string) bool) (Inspection, error) {
+func Inspect(ctx context.Context, source Inspector, pid int, sees func(owner int, path string) bool) (Inspection, error) {
 	o, err := source.Inspect(ctx, pid)
 	if err != nil {
 		return Inspection{}, notInspected(ctx, pid, err)
 	}
 	i := &o.Inspection
 	if sees != nil {
-		i.withhold(func(path string) bool { return sees(o.UserID, path) })
+		i.withhold(func(path string) bool { return sees(o.FilesOf, path) })
 	}
 	i.bound()
 	i.clean(o.Arguments)

@@ -169,6 +169,7 @@ type Observation struct {
 	Inspection
 	Arguments []string
 	UserID    int
+	FilesOf   int      // the user who may see what it has open without root; -1 for none that is known
 	Tracer    Relative // a debugger; PID 0 without one
 	// FirstThreadEnded says that others go on. Status and what it waits for are those of one of them.
 	FirstThreadEnded bool

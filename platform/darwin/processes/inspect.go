@@ -89,7 +89,7 @@ func (r *reading) lacks(field string, err error) {
 func (r *reading) identity(ctx context.Context) {
 	o, p := &r.o, r.process
 	o.PID, o.Name, o.Status, o.StartID = p.PID, p.Name(), processes.Status(state(p.State)), p.StartID()
-	o.User, o.UserID, o.CPUSeconds = p.User, p.UID, p.CPU.Seconds()
+	o.User, o.UserID, o.FilesOf, o.CPUSeconds = p.User, p.UID, p.UID, p.CPU.Seconds()
 	o.Aged(max(r.now().Sub(p.Started), 0), r.now())
 	o.Memory = &processes.MemoryKinds{ResidentMB: mebibytes(p.RSS)}
 	o.Claim = processes.Claim{PID: p.PID, Name: p.Name(), UserID: p.UID, Owner: -1}

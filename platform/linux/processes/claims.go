@@ -83,7 +83,9 @@ type Disguised struct {
 // programs, which is cheap and tells of most, then by their first arguments, in each part those that
 // began last first. So nobody hides a process behind thousands of others. The error says that not all could be
 // looked at; what was found is returned all the same.
-func (s *Source) Disguises(ctx context.Context) ([]Disguised, error) { return s.disguises(ctx, claimsTime) }
+func (s *Source) Disguises(ctx context.Context) ([]Disguised, error) {
+	return s.disguises(ctx, claimsTime)
+}
 
 func (s *Source) disguises(ctx context.Context, most time.Duration) ([]Disguised, error) {
 	table, err := s.Recent(ctx)

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -142,7 +143,7 @@ func (r *reading) lacks(field string, err error) {
 func (r *reading) identity() {
 	o, s := &r.o, r.stat
 	o.PID, o.Name, o.StartID, o.Status = s.PID, s.Name, r.start(s), processes.Status(s.State)
-	o.FirstThreadEnded = s.Headless
+	o.FirstThreadEnded, o.FilesOf = s.Headless, r.proc.FilesOf(s.PID)
 	o.CPUSeconds, o.Threads = (time.Duration(s.Ticks) * tick).Seconds(), int(s.Threads)
 	o.User = r.names.Name(o.UserID)
 	o.Claim = processes.Claim{PID: s.PID, Name: s.Name, UserID: o.UserID, Kernel: s.Flags&kernelThread != 0, Terminal: s.Terminal != 0, Owner: -1, Daemons: daemons}
@@ -237,15 +238,22 @@ func mebibytes(n uint64) float64 { return float64(n*10>>20) / 10 }
 func (r *reading) origin() {
 	by := &processes.StartedBy{}
 	by.Terminal, _ = linuxsessions.Terminal(r.stat.Terminal)
-	if group, err := r.proc.ControlGroup(r.pid); err == nil {
+	group, err := r.proc.ControlGroup(r.pid)
+	if err == nil {
 		unit := unitOf(group)
 		by.Unit, by.UserUnit = unit.Name, unit.User
 	}
-	if uid, ok, err := r.proc.LoginUID(r.pid); ok && err == nil {
+	if uid, ok, err := r.proc.LoginUID(r.pid); ok && err == nil && loggedIn(uid, r.o.UserID, group) {
 		r.o.LoginUser = r.names.Name(uid)
 	}
 	by.How = r.how(by)
 	r.o.StartedBy = by
+}
+
+// loggedIn reports whether a login UID is to be believed: a process that has none may set any
+// (audit_set_loginuid, kernel/audit.c). It is its own user's, or logind put it into the slice of that one.
+func loggedIn(login, user int, group string) bool {
+	return login == user || strings.HasPrefix(group, fmt.Sprintf("/user.slice/user-%d.slice/", login))
 }
 
 func (r *reading) how(by *processes.StartedBy) string {

@@ -17,8 +17,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sentinel/internal/privilege"
 	"sentinel/internal/processes"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/procfs"
 )
 
 func inspected(t *testing.T, pid int) processes.Inspection {
@@ -250,5 +252,45 @@ func TestOthersAreSeenInPart(t *testing.T) {
 	}
 	if i.User != "root" || i.Command != "sleep 60" || i.Memory == nil || len(i.Limits) == 0 || i.Program != nil || i.OpenFiles != nil || !missing["program"] || !missing["open_files"] || !missing["sockets"] {
 		t.Errorf("%+v", i)
+	}
+}
+
+// What a set-user-ID program has open is not its caller's to see, whoever started it.
+func TestFilesOfAProcessAreItsEffectiveUsers(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	testenv.Need(t, privilege.IsRoot(), "root, who changes users")
+	c := exec.Command("setpriv", "--ruid", "1000", "--clear-groups", "sleep", "600")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	testenv.WaitFor(t, "sleep runs", func() bool {
+		p, err := procfs.New("/").Process(c.Process.Pid)
+		return err == nil && p.Name == "sleep"
+	})
+	o, err := NewInspector("/", nil, time.Now).Inspect(t.Context(), c.Process.Pid)
+	if err != nil || o.UserID != 1000 || o.FilesOf != 0 {
+		t.Errorf("user %d, files of %d, %v", o.UserID, o.FilesOf, err)
+	}
+}
+
+func TestALoginIsBelievedBesideAnotherFact(t *testing.T) {
+	for _, c := range []struct {
+		login, user int
+		group       string
+		want        bool
+	}{
+		{1000, 1000, "/system.slice/cron.service", true},
+		{1000, 0, "/user.slice/user-1000.slice/session-3.scope", true},
+		{0, 1000, "/system.slice/web.service", false},
+		{0, 1000, "/user.slice/user-1000.slice/session-3.scope", false},
+		{100, 1000, "/user.slice/user-1000.slice/session-3.scope", false},
+		{0, 1000, "", false},
+	} {
+		if got := loggedIn(c.login, c.user, c.group); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
 	}
 }

@@ -5,7 +5,9 @@ package procfs
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"strconv"
+	"syscall"
 
 	"sentinel/internal/sanitize"
 )
@@ -42,6 +44,19 @@ func splitCommand(b []byte) []string {
 		args = append(args, string(part))
 	}
 	return args
+}
+
+// FilesOf returns the user to whom the kernel shows what a process has open, besides root: its effective user,
+// or root where it may not be traced (task_dump_owner, fs/proc/base.c); -1 if that cannot be read.
+func (fs FS) FilesOf(pid int) int {
+	info, err := os.Stat(fs.path(strconv.Itoa(pid), "fd"))
+	if err != nil {
+		return -1
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(stat.Uid)
+	}
+	return -1
 }
 
 // UID reads the real user id of a process from /proc/PID/status.
