@@ -4,7 +4,6 @@ package servernames
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 
@@ -14,14 +13,14 @@ import (
 // discovered lists the servers of domains: those that a section of a realm names, and the domains whose
 // servers the DNS tells.
 func discovered(root string) ([]blocklist.Server, error) {
-	realms, realmErr := read(root, []string{"etc/krb5.conf", "etc/krb5.conf.d/*", "var/lib/sss/pubconf/krb5.include.d/*"})
-	sssd, sssdErr := read(root, []string{"etc/sssd/sssd.conf", "etc/sssd/conf.d/*.conf"})
-	samba, sambaErr := read(root, []string{"etc/samba/smb.conf"})
+	realms, err := read(root, []string{"etc/krb5.conf", "etc/krb5.conf.d/*", "var/lib/sss/pubconf/krb5.include.d/*"})
+	sssd, _ := read(root, sssdFiles)   //nolint:errcheck // it is told of the servers that they name
+	samba, _ := read(root, sambaFiles) //nolint:errcheck // so is this
 	list := kerberos(strings.Join(realms, "\n"))
 	for _, domain := range append(domains(strings.Join(sssd, "\n")), member(strings.Join(samba, "\n"))) {
 		list = appendServer(list, strings.ToLower(domain), blocklist.Server{Service: "ldap", Why: whyDirectory, Needed: true})
 	}
-	return list, errors.Join(realmErr, sssdErr, sambaErr)
+	return list, err
 }
 
 // section returns the name of the section that a line begins.
@@ -36,24 +35,28 @@ func section(line string) (string, bool) {
 // kerberos lists the servers of the default realm (krb5.conf(5)); the other realms of the file are
 // examples more often than not. Where it names none, the DNS tells them.
 func kerberos(text string) []blocklist.Server {
-	text = strings.NewReplacer("{", "{\n", "}", "\n}\n").Replace(text)
 	known := map[string][]blocklist.Server{}
 	own, realm, in, ask := "", "", "", true
+	depth := 0 // of braces; the settings of a realm are in one
 	for line := range lines(text) {
-		if name, begins := section(line); begins {
-			in = name
-			continue
-		}
+		name, begins := section(line)
 		key, value := setting(line)
 		switch {
+		case begins:
+			in, depth = name, 0
+		case line[0] == '}':
+			depth = max(0, depth-1)
+		case value == "{":
+			if depth == 0 {
+				realm = key
+			}
+			depth++
 		case in == "libdefaults" && key == "default_realm":
 			own = strings.ToLower(value)
 		case in == "libdefaults" && key == "dns_lookup_kdc":
 			ask = !slices.Contains([]string{"false", "no", "0", "off", "n", "f", "nil"}, strings.ToLower(value))
-		case in == "realms" && strings.HasPrefix(value, "{"):
-			realm = key
-		case in == "realms" && slices.Contains([]string{"kdc", "master_kdc", "primary_kdc", "admin_server", "kpasswd_server"}, key):
-			known[realm] = appendServer(known[realm], value, blocklist.Server{Why: whyKerberos, Needed: true})
+		case in == "realms" && depth == 1 && slices.Contains([]string{"kdc", "master_kdc", "primary_kdc", "admin_server", "kpasswd_server"}, key):
+			known[realm] = appendServer(known[realm], withoutTransport(value), blocklist.Server{Why: whyKerberos, Needed: true})
 		}
 	}
 	if own != "" && len(known[own]) == 0 && ask {
@@ -62,8 +65,16 @@ func kerberos(text string) []blocklist.Server {
 	return known[own]
 }
 
-// domains lists those of SSSD whose servers it asks the DNS for: with "_srv_" among them, and with those
-// of Active Directory and FreeIPA where none are named (sssd-ad(5), sssd-ipa(5)).
+// withoutTransport leaves out what Heimdal, which macOS has, takes before a host.
+func withoutTransport(host string) string {
+	for _, transport := range []string{"tcp/", "udp/", "http/"} {
+		host = strings.TrimPrefix(host, transport)
+	}
+	return host
+}
+
+// domains lists those of SSSD whose servers it asks the DNS for: with "_srv_" among them, and where the
+// setting of its kind of directory names none.
 func domains(text string) (list []string) {
 	settings, names := map[string]map[string]string{}, []string{}
 	in := ""
@@ -87,10 +98,13 @@ func domains(text string) (list []string) {
 	return list
 }
 
+// serverOf is the setting that names the servers of a kind of directory (sssd-ad(5), sssd-ipa(5), sssd-ldap(5)).
+var serverOf = map[string]string{"ad": "ad_server", "ipa": "ipa_server", "ldap": "ldap_uri"}
+
 func asksDNS(domain map[string]string) bool {
 	servers := domain["ad_server"] + domain["ipa_server"] + domain["ldap_uri"] + domain["krb5_server"]
-	joined := domain["id_provider"] == "ad" || domain["id_provider"] == "ipa"
-	return strings.Contains(servers, "_srv_") || joined && servers == ""
+	key := serverOf[domain["id_provider"]]
+	return strings.Contains(servers, "_srv_") || key != "" && domain[key] == ""
 }
 
 // member is the domain that Samba is a member of, "" for none (smb.conf(5)).

@@ -43,18 +43,24 @@ const (
 	whyLogs      = "a receiver of this machine's logs"
 )
 
+// What is read for the servers that it names, and for the domains whose servers the DNS tells.
+var (
+	sssdFiles  = []string{"etc/sssd/sssd.conf", "etc/sssd/conf.d/*.conf"}
+	sambaFiles = []string{"etc/samba/smb.conf"}
+)
+
 // sources are those that are read line by line. The addresses in kdcinfo.REALM are those that SSSD asks
 // at the moment, by whatever way it found them (sssd_krb5_locator_plugin(8)).
 var sources = []source{
-	{whyDirectory, true, []string{"etc/sssd/sssd.conf", "etc/sssd/conf.d/*.conf"}, keys(
+	{whyDirectory, true, sssdFiles, keys(
 		"ldap_uri", "ldap_backup_uri", "ldap_chpass_uri", "ldap_chpass_backup_uri", "krb5_server", "krb5_backup_server", "krb5_kpasswd", "krb5_backup_kpasswd",
 		"ad_server", "ad_backup_server", "ipa_server", "ipa_backup_server")},
 	{whyKerberos, true, []string{"var/lib/sss/pubconf/kdcinfo.*", "var/lib/sss/pubconf/kpasswdinfo.*"}, whole},
 	{whyDirectory, true, []string{"etc/nslcd.conf", "etc/ldap.conf", "etc/ldap/ldap.conf", "etc/openldap/ldap.conf", "etc/libnss-ldap.conf", "etc/pam_ldap.conf"}, keys("uri", "host")},
-	{whyDirectory, true, []string{"etc/samba/smb.conf"}, keys("password server", "wins server")},
+	{whyDirectory, true, sambaFiles, keys("password server", "wins server")},
 	{whyRADIUS, true, []string{"etc/pam_radius_auth.conf", "etc/pam_radius.conf", "etc/raddb/server"}, firstWord},
 	{whyRADIUS, true, []string{"etc/tacplus_servers", "etc/tacplus_nss.conf"}, keys("server")},
-	{whyTime, false, []string{"etc/chrony.conf", "etc/chrony/chrony.conf", "etc/chrony/conf.d/*.conf", "etc/chrony/sources.d/*.sources", "etc/ntp.conf", "etc/ntpsec/ntp.conf"}, firstOf("server", "peer")},
+	{whyTime, false, []string{"etc/chrony.conf", "etc/chrony/chrony.conf", "etc/chrony/conf.d/*.conf", "etc/chrony/sources.d/*.sources", "etc/ntp.conf", "etc/ntpsec/ntp.conf"}, firstOf("server", "peer", "pool")},
 	{whyTime, false, []string{"etc/systemd/timesyncd.conf", "etc/systemd/timesyncd.conf.d/*.conf", "run/systemd/netif/leases/*", "var/lib/NetworkManager/internal-*.lease"}, keys("ntp", "fallbackntp")},
 	{whyDHCP, false, []string{"run/systemd/netif/leases/*", "var/lib/NetworkManager/internal-*.lease"}, keys("server_address")},
 	{whyDHCP, false, []string{"var/lib/dhcp/dhclient*.leases", "var/lib/dhclient/dhclient*.leases"}, matches(`dhcp-server-identifier\s+([^\s;]+)`)},
@@ -220,7 +226,7 @@ func appendServer(list []blocklist.Server, word string, s blocklist.Server) []bl
 		}
 	}
 	local := host.Name == "localhost" || host.Addr.IsLoopback()
-	if s.Host = host; err != nil || local || s.Service != "" && host.Addr.IsValid() || strings.HasSuffix(host.Name, pool) || slices.Contains(list, s) {
+	if s.Host = host; err != nil || local || s.Service != "" && host.Addr.IsValid() || host.Name == pool || strings.HasSuffix(host.Name, "."+pool) || slices.Contains(list, s) {
 		return list
 	}
 	return append(list, s)

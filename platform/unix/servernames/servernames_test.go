@@ -39,7 +39,7 @@ func TestServersThatFilesName(t *testing.T) {
 		{"etc/samba/smb.conf", "[global]\n password server = dc1.example, *\n", "dc1.example", whyDirectory},
 		{"etc/pam_radius_auth.conf", "# server[:port] secret timeout\n127.0.0.1 secret 1\nradius.example:1812 hunter2 3\n192.0.2.26\thunter2\n", "radius.example 192.0.2.26", whyRADIUS},
 		{"etc/tacplus_servers", "secret=tac\nserver=192.0.2.27:49\n", "192.0.2.27", whyRADIUS},
-		{"etc/chrony/chrony.conf", "pool 2.debian.pool.ntp.org iburst\nserver 0.debian.pool.ntp.org iburst\nserver ntp.example iburst\npeer 192.0.2.28 key 1\n", "ntp.example 192.0.2.28", whyTime},
+		{"etc/chrony/chrony.conf", "pool 2.debian.pool.ntp.org iburst\nserver 0.debian.pool.ntp.org iburst\nserver ntp.example iburst\npeer 192.0.2.28 key 1\npool time.example iburst\nserver whirlpool.ntp.org\npool pool.ntp.org\n", "ntp.example 192.0.2.28 time.example whirlpool.ntp.org", whyTime},
 		{"etc/systemd/timesyncd.conf", "[Time]\nNTP=192.0.2.29 ntp.example\n#FallbackNTP=a.example\n", "192.0.2.29 ntp.example", whyTime},
 		{"run/systemd/netif/leases/2", "ADDRESS=192.0.2.10\nSERVER_ADDRESS=192.0.2.30\nROUTER=192.0.2.1\n", "192.0.2.30", whyDHCP},
 		{"var/lib/dhcp/dhclient.eth0.leases", "lease {\n  fixed-address 192.0.2.10;\n  option dhcp-server-identifier 192.0.2.31;\n}\n", "192.0.2.31", whyDHCP},
@@ -49,11 +49,16 @@ func TestServersThatFilesName(t *testing.T) {
 		{"etc/rsyslog.d/90.conf", "*.* @@(o)192.0.2.34:514\nauth.* @[2001:db8::34]:514;fmt\n*.* action(type=\"omfwd\" target=\"log.example\" port=\"514\")\nmail.* -/var/log/mail.log\n*.emerg :omusrmsg:*\n", "192.0.2.34 2001:db8::34 log.example", whyLogs},
 		{"etc/syslog-ng/conf.d/a.conf", "destination d { network(\"192.0.2.35\" port(514)); };\n", "192.0.2.35", whyLogs},
 		{"etc/audit/audisp-remote.conf", "remote_server = 192.0.2.36\nport = 60\n", "192.0.2.36", whyLogs},
-		{"etc/krb5.conf", "[libdefaults]\n default_realm = EXAMPLE\n[realms]\n OTHER = {\n  kdc = other.example\n }\n EXAMPLE = { kdc = 192.0.2.37:88\n  admin_server = adm.example\n }\n[domain_realm]\n kdc = x.example\n", "192.0.2.37 adm.example", whyKerberos},
+		{"etc/krb5.conf", "[libdefaults]\n default_realm = EXAMPLE\n[realms]\n OTHER = {\n  kdc = other.example\n }\n EXAMPLE = {\n  kdc = 192.0.2.37:88\n  admin_server = adm.example\n }\n[domain_realm]\n kdc = x.example\n", "192.0.2.37 adm.example", whyKerberos},
+		{"etc/krb5.conf", "[libdefaults]\n default_realm = E\n[realms]\n E = {\n  auth_to_local_names = {\n   a = b\n   kdc = c\n  }\n  auth_to_local = RULE:[1:$1](.*){3}\n  kdc = tcp/192.0.2.37:88\n }\n F = {\n  kdc = f.example\n }\n", "192.0.2.37", whyKerberos},
 		{"etc/krb5.conf", "[libdefaults]\n default_realm = EXAMPLE.ORG\n", "kerberos@example.org", whyKerberos},
 		{"etc/krb5.conf", "[libdefaults]\n default_realm = EXAMPLE.ORG\n dns_lookup_kdc = false\n", "", ""},
 		{"etc/sssd/sssd.conf", "[sssd]\ndomains = example.org\n[domain/example.org]\nid_provider = ad\nad_domain = ad.example.org\n", "ldap@ad.example.org", whyDirectory},
 		{"etc/sssd/sssd.conf", "[domain/example.org]\nid_provider = ipa\nipa_server = _srv_, ipa.example\n", "ipa.example ldap@example.org", whyDirectory},
+		{"etc/sssd/sssd.conf", "[domain/example.org]\nid_provider = ldap\ndns_discovery_domain = corp.example\n", "ldap@corp.example", whyDirectory},
+		{"etc/sssd/sssd.conf", "[domain/example.org]\nid_provider = ldap\nldap_uri = ldap://192.0.2.20\n", "192.0.2.20", whyDirectory},
+		{"etc/sssd/sssd.conf", "[domain/example.org]\nid_provider = ad\nkrb5_server = kdc.example\n", "kdc.example ldap@example.org", whyDirectory},
+		{"etc/sssd/sssd.conf", "[domain/example.org]\nid_provider = files\n", "", ""},
 		{"etc/samba/smb.conf", "[global]\nsecurity = ADS\nrealm = AD.EXAMPLE\n", "ldap@ad.example", whyDirectory},
 		{"etc/samba/smb.conf", "[global]\nsecurity = user\nrealm = AD.EXAMPLE\n", "", ""},
 	} {
@@ -74,12 +79,12 @@ func TestServersThatFilesName(t *testing.T) {
 }
 
 func TestAddressesAreProtectedWithoutALookup(t *testing.T) {
-	root := testenv.Plant(t, map[string]string{"var/lib/dhcp/dhclient.leases": strings.Repeat("#", maxFile) + "\noption dhcp-server-identifier 192.0.2.30;\n", "etc/nslcd.conf": "uri ldap://192.0.2.20 ldap://ldap.example\n", "etc/ldap.conf": strings.Repeat("#", maxFile+1)})
+	root := testenv.Plant(t, map[string]string{"var/lib/dhcp/dhclient.leases": strings.Repeat("#", maxFile) + "\noption dhcp-server-identifier 192.0.2.30;\n", "etc/nslcd.conf": "uri ldap://192.0.2.20 ldap://ldap.example\n", "etc/ldap.conf": strings.Repeat("#", maxFile+1), "etc/sssd/sssd.conf": strings.Repeat("#", maxFile+1)})
 	list, err := Addresses(root)
 	if diff := cmp.Diff([]blocklist.ProtectedAddr{blocklist.Protect(netip.MustParseAddr("192.0.2.20"), whyDirectory), blocklist.Protect(netip.MustParseAddr("192.0.2.30"), whyDHCP)}, list, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
-	if err == nil || err.Error() != "/etc/ldap.conf: larger than expected" {
+	if err == nil || err.Error() != "/etc/sssd/sssd.conf: larger than expected\n/etc/ldap.conf: larger than expected" {
 		t.Errorf("%v", err)
 	}
 	if list, err := Read(t.TempDir()); err != nil || len(list) != 0 {
