@@ -27,7 +27,7 @@ func TestNamesAreThoseOfDirectoriesThatCanBeListed(t *testing.T) {
 		}
 	}
 	uid := testenv.Nobody
-	sees := session{who: journal.Who{SudoUID: &uid}, host: host.Host{Root: "/"}}.sees()
+	sees := session{who: journal.Who{SudoUID: &uid}, host: &host.Host{Root: "/"}}.sees()
 	for mode, listed := range map[os.FileMode]bool{0o755: true, 0o711: false, 0o700: false} {
 		dir := filepath.Join(root, mode.String())
 		file := filepath.Join(dir, "merger.doc")
