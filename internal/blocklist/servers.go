@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/fault"
 	"sentinel/internal/target"
 )
@@ -41,12 +42,14 @@ const (
 )
 
 // ProtectServers protects the addresses that the name servers give for the servers now. The error names
-// those needed that they did not answer about; a name that does not exist has none.
+// those needed that they did not answer about, or that are too many; a name that does not exist has none.
 func ProtectServers(ctx context.Context, names Lookup, list []Server) ([]ProtectedAddr, error) {
+	list = slices.SortedStableFunc(slices.Values(list), func(a, b Server) int { return answer.TrueFirst(a.Needed, b.Needed) })
 	var tooMany error
-	if len(list) > maxServers {
-		list, tooMany = list[:maxServers], fmt.Errorf("more than %d servers", maxServers)
+	if len(list) > maxServers && list[maxServers].Needed {
+		tooMany = fmt.Errorf("more than %d servers", maxServers)
 	}
+	list = list[:min(maxServers, len(list))]
 	limited, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
 	found, errs := make([][]ProtectedAddr, len(list)), make([]error, len(list))

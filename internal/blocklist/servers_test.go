@@ -102,6 +102,13 @@ func TestServersAreProtectedByTheirNames(t *testing.T) {
 		if list, err := ProtectServers(t.Context(), names, many); len(list) != maxServers || err == nil {
 			t.Errorf("%d, %v", len(list), err)
 		}
+		for i := range many {
+			many[i].Needed = false
+		}
+		list, err := ProtectServers(t.Context(), names, append(many, server("ldap.example", "", true)))
+		if len(list) != maxServers || err != nil || list[0].Prefix.String() != "192.0.2.20/32" {
+			t.Errorf("a needed one behind many others: %d, %v", len(list), err)
+		}
 	})
 }
 
