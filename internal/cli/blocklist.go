@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"sync"
 
 	"sentinel/internal/blocklist"
 	"sentinel/internal/target"
@@ -70,7 +71,11 @@ func (r receivers) ProtectedAddrs(ctx context.Context) ([]blocklist.ProtectedAdd
 
 // NamedAddrs implements [blocklist.HostContext].
 func (r receivers) NamedAddrs(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
+	var found []blocklist.ProtectedAddr
+	var foundErr error
+	var both sync.WaitGroup
+	both.Go(func() { found, foundErr = blocklist.ProtectServers(ctx, r.names, r.list) })
 	list, err := r.HostContext.NamedAddrs(ctx)
-	found, foundErr := blocklist.ProtectServers(ctx, r.names, r.list)
+	both.Wait()
 	return append(list, found...), errors.Join(err, foundErr)
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -51,4 +52,40 @@ func TestReceiversOfReportsAreProtected(t *testing.T) {
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// A turn is taken once the receivers are asked for.
+type turn chan struct{}
+
+func (n turn) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	close(n)
+	return []netip.Addr{netip.MustParseAddr("203.0.113.7")}, nil
+}
+
+func (turn) LookupSRV(context.Context, string, string, string) (string, []*net.SRV, error) {
+	return "", nil, nil
+}
+
+// inTurn is a machine whose own servers are found at the turn.
+type inTurn struct {
+	emptyFilter
+	turn
+}
+
+func (m inTurn) NamedAddrs(context.Context) ([]blocklist.ProtectedAddr, error) {
+	<-m.turn
+	return []blocklist.ProtectedAddr{blocklist.Protect(netip.MustParseAddr("192.0.2.20"), "a directory server")}, nil
+}
+
+// A block waits once for the name servers.
+func TestReceiversAreLookedUpBesideTheServersOfTheMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		names := make(turn)
+		s := session{config: config.Default(), host: &host.Host{Blocklist: host.Blocklist{Context: inTurn{turn: names}, Resolver: names}}}
+		s.config.Webhook.Endpoints = []config.Endpoint{{URL: "https://reports.example/"}}
+		list, err := s.withReceivers(s.host.Blocklist.Context).NamedAddrs(t.Context())
+		if err != nil || len(list) != 2 || list[0].Prefix.String() != "192.0.2.20/32" || list[1].Prefix.String() != "203.0.113.7/32" {
+			t.Errorf("%v, %v", list, err)
+		}
+	})
 }
