@@ -55,6 +55,12 @@ func TestAnswersFitAModel(t *testing.T) {
 		process.OpenFiles.Files = append(process.OpenFiles.Files, processes.OpenFile{Kind: "file", Path: wide(160)})
 		process.Sockets.Sockets = append(process.Sockets.Sockets, processes.ProcessSocket{Local: wide(108)})
 	}
+	top := topDocument{answer.NewHeader("top_processes", true), processes.Ranking{Unavailable: answer.Gaps{}}}
+	for range 10 {
+		top.Processes = append(top.Processes, processes.Process{
+			Name: wide(64), Command: wide(160), User: "www-data", Unit: "web.service", StartID: "0a1b2c3d.123456789", Parent: &processes.Relative{PID: 1, Name: wide(15)},
+		})
+	}
 	for name, c := range map[string]struct {
 		d    any
 		fit  func()
@@ -70,6 +76,8 @@ func TestAnswersFitAModel(t *testing.T) {
 		"process": {process, func() { fit(process, usualAnswer, process.Cut) },
 			func() bool { return len(process.OpenFiles.Files) > 1 && len(process.Ancestry) >= 4 },
 			func() bool { return process.OpenFiles.Truncated && process.Sockets.Truncated }},
+		"top": {top, func() { fit(top, usualAnswer, top.Shorten) },
+			func() bool { return len(top.Processes) == 10 }, func() bool { return strings.HasSuffix(top.Processes[0].Command, "…") }},
 	} {
 		c.fit()
 		raw, err := encode(c.d, false)

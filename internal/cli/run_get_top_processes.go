@@ -23,7 +23,11 @@ func runTopProcesses(ctx context.Context, s session, call invocation) (document,
 	if err != nil {
 		return nil, unavailable(ctx, "The processes of this machine", err)
 	}
-	return topDocument{answer.NewHeader(call.op.Action, true), ranking}, nil
+	d := topDocument{answer.NewHeader(call.op.Action, true), ranking}
+	if call.request && !call.op.Lengthened(call.args) {
+		fit(d, usualAnswer, d.Shorten)
+	}
+	return d, nil
 }
 
 func (d topDocument) view(p *page) {

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"time"
+	"unicode/utf8"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/sanitize"
 )
 
 // A Sample is one process at one moment.
@@ -79,6 +81,21 @@ type Ranking struct {
 	SortedBy       string      `json:"sorted_by"`       // cpu or memory
 	WindowMS       int64       `json:"window_ms"`       // over which cpu_percent was measured
 	Unavailable    answer.Gaps `json:"unavailable"`     // what could not be read, and why
+}
+
+// Shorten cuts the longest command lines to half of what they are; false when none is long any more.
+func (r Ranking) Shorten() (more bool) {
+	const short = 20
+	longest := 0
+	for _, p := range r.Processes {
+		longest = max(longest, len(p.Command))
+	}
+	for i, p := range r.Processes {
+		if runes := utf8.RuneCountInString(p.Command); len(p.Command) == longest && runes > short {
+			r.Processes[i].Command, more = sanitize.Text(p.Command, max(short, runes/2)), true
+		}
+	}
+	return more
 }
 
 // Options choose the rows of a Ranking.
