@@ -129,17 +129,37 @@ func (s Socket) client(address string) *client {
 		if err != nil || s.Owner == 0 {
 			return conn, err
 		}
-		// It may be one that root made and gave away, or another one by now.
-		if uid, err := peer(conn); err != nil || uid != s.Owner {
-			return nil, errors.Join(errNotTrusted, conn.Close())
-		}
-		return conn, nil
+		return s.own(conn)
 	}
 	return &client{path: s.Path, http: http.Client{
 		Timeout:       answerLimit,
 		Transport:     &http.Transport{DialContext: dial, MaxConnsPerHost: atOnce, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+}
+
+// own returns a connection whose other end is the owner's: the socket may be one that root made and gave
+// away, or another one by now.
+func (s Socket) own(conn net.Conn) (net.Conn, error) {
+	uid, err := peer(conn)
+	if err == nil && uid != s.Owner {
+		err = errNotTrusted
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// peer returns the user who listens at the other end.
+func peer(conn net.Conn) (uid int, err error) {
+	raw, err := conn.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { uid, failed = peerOf(int(fd)) })
+	return uid, errors.Join(err, failed)
 }
 
 // get reads one answer into a value.
@@ -185,6 +205,8 @@ func (c *client) reason(err error) error {
 		return os.ErrPermission
 	case errors.As(err, &call):
 		return fmt.Errorf("%s: %w", c.path, call)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // as by an engine that is restarted
+		return fmt.Errorf("%s was closed before its answer ended", c.path)
 	default:
 		return fmt.Errorf("%s does not speak the API of Docker", c.path)
 	}

@@ -5,27 +5,18 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// peer returns the user who listens at the other end (SO_PEERCRED of unix(7)).
-func peer(conn net.Conn) (uid int, err error) {
-	raw, err := conn.(syscall.Conn).SyscallConn()
+// peerOf returns the user who listens at the other end (SO_PEERCRED of unix(7)).
+func peerOf(fd int) (int, error) {
+	who, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		return 0, err
 	}
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		var who *unix.Ucred
-		if who, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); failed == nil {
-			uid = int(who.Uid)
-		}
-	})
-	return uid, errors.Join(err, failed)
+	return int(who.Uid), nil
 }
 
 // withoutLinks opens what is at a path for nothing but to hold it (openat2(2), Linux 5.6).

@@ -24,11 +24,7 @@ func TestRootIsNotLedToOtherSockets(t *testing.T) {
 		_ = http.Serve(l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("root spoke to a socket of root's") }))
 	})
 	given := filepath.Join(filepath.Dir(asked.Path), "given")
-	dir, err := os.MkdirTemp("", "engine") // a path of a socket is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := shortDir(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if err := errors.Join(
 		os.Chmod(dir, 0o755), os.Chown(dir, mallory, mallory), os.Symlink(asked.Path, at("link")), os.Symlink(filepath.Dir(asked.Path), at("elsewhere")),
