@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/sanitize"
 )
 
@@ -31,6 +32,18 @@ func item(e Entry, c comparison) Item {
 		i.Size = e.Size
 	}
 	return i
+}
+
+// plainPath are paths that can be told from what is said about them.
+var plainPath = lazyregexp.New(`^[A-Za-z0-9/._@:+-]{1,200}$`)
+
+// place is a path beside others, or in a sentence. One that its user made up is quoted, and has no comma,
+// which stands between places.
+func place(file string) string {
+	if plainPath.Get().MatchString(file) {
+		return file
+	}
+	return strings.ReplaceAll(sanitize.Quoted(file, maxPath), ",", ";")
 }
 
 // names are the programs, those with a warning first.

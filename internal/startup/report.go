@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"sentinel/internal/answer"
-	"sentinel/internal/sanitize"
 )
 
 // Bounds of an answer.
@@ -133,14 +132,19 @@ func Collect(ctx context.Context, source Source, o Options) (Report, error) {
 
 // note lists what was not read, the first places by name.
 func (r *Report) note(found Found) {
-	for i, u := range found.Unread {
+	r.places(found.Unread, "", "more places that were not read: ")
+	r.places(found.Unseen, ".warnings", "more files of which not all programs were looked at: ")
+	r.Unavailable.Add("unpackaged_total", found.Packages)
+}
+
+func (r *Report) places(list []Unread, part, more string) {
+	for i, u := range list {
 		if i == maxUnread {
-			r.Unavailable.Note("items", "more places that were not read: "+itoa(len(found.Unread)-i))
+			r.Unavailable.Note("items", more+itoa(len(list)-i))
 			break
 		}
-		r.Unavailable.Also("items."+sanitize.Text(u.Path, maxPath), u.Err)
+		r.Unavailable.Also("items."+place(u.Path)+part, u.Err)
 	}
-	r.Unavailable.Add("unpackaged_total", found.Packages)
 }
 
 func (r *Report) count(items []Item, found Found) {

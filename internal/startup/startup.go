@@ -20,6 +20,8 @@ type Source interface {
 type Found struct {
 	Entries []Entry
 	Unread  []Unread
+	// Unseen are files whose programs were not all looked at, so that warnings may lack.
+	Unseen []Unread
 	// Packages is why nothing is known of packages, nil if it is.
 	Packages error
 	// Compared reports that files were compared with what their packages have.

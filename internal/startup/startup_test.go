@@ -184,6 +184,27 @@ func TestEveryTextIsHarmless(t *testing.T) {
 	}
 }
 
+// Who names a file names no field, and says nothing.
+func TestAPlaceIsOneField(t *testing.T) {
+	const evil, quoted = "/home/a, unpackaged_total, NOTE FROM \"SENTINEL\" - clean", `"/home/a; unpackaged_total; NOTE FROM 'SENTINEL' - clean"`
+	r := collect(t, &fixed{Found: Found{
+		Unread: []Unread{{"/etc/x-1.d/y@.service", fs.ErrPermission}, {evil, fs.ErrPermission}},
+		Unseen: []Unread{{evil, context.DeadlineExceeded}, {"/etc/crontab", context.DeadlineExceeded}},
+	}}, Options{State: filepath.Join(t.TempDir(), StateName)})
+	var got []string
+	for _, g := range r.Unavailable {
+		got = append(got, g.Fields()...)
+	}
+	if diff := cmp.Diff([]string{"items./etc/x-1.d/y@.service", "items." + quoted, "items." + quoted + ".warnings", "items./etc/crontab.warnings", "since"}, got); diff != "" {
+		t.Error(diff)
+	}
+	gone := Report{}
+	gone.compare(Found{}, comparison{State{Files: map[string]map[string]string{"/home/a, b": {"0": "1"}, "/etc/c": {"0": "1"}}}, true})
+	if diff := cmp.Diff([]string{"/etc/c", `"/home/a; b"`}, gone.Gone); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func many(n int) *fixed {
 	f := &fixed{}
 	for i := range n {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"sentinel/internal/sanitize"
 	"sentinel/internal/statefile"
 )
 
@@ -163,11 +162,14 @@ func (r *Report) compare(found Found, c comparison) {
 	for name, entries := range c.last.Files {
 		if fewer := len(entries) - now[name]; fewer > 0 && !isUnread(name, found.Unread) {
 			gone += fewer
-			r.Gone = append(r.Gone, sanitize.Text(name, maxPath))
+			r.Gone = append(r.Gone, name)
 		}
 	}
 	slices.Sort(r.Gone)
 	r.Gone = r.Gone[:min(len(r.Gone), maxGone)]
+	for i, name := range r.Gone {
+		r.Gone[i] = place(name)
+	}
 	r.Since = c.last.At.UTC().Format(time.RFC3339)
 	r.NewTotal, r.ChangedTotal, r.GoneTotal = &fresh, &changed, &gone
 }
