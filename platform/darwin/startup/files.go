@@ -200,7 +200,11 @@ func (s *survey) homeEntries(a account, h *home) {
 		case slices.Contains(homeFiles, name):
 			s.add(f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(name), When: "shell", User: a.name, Enabled: new(true), Origin: startup.NoPackage}, shellscript.Programs(string(f.raw))...)
 		default:
-			for _, k := range authkeys.Parse(f.raw) {
+			keys := authkeys.Parse(f.raw)
+			if err := keys.Unread(); err != nil {
+				s.miss(f.name, err)
+			}
+			for _, k := range keys.Keys {
 				s.key(a, f, k)
 			}
 		}

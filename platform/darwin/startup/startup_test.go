@@ -163,6 +163,17 @@ func TestWhatAMacDoesNotTellIsSaid(t *testing.T) {
 	}
 }
 
+func TestKeysThatAreLeftOutAreTold(t *testing.T) {
+	root := mac(t)
+	if err := os.WriteFile(root+"/Users/mira/.ssh/authorized_keys", []byte(strings.Repeat(key+"\n", 201)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, unread := described(collect(t, root, well, 0))
+	if !slices.Contains(unread, "/Users/mira/.ssh/authorized_keys: keys beyond the first 200: 1") {
+		t.Errorf("%q", unread)
+	}
+}
+
 func TestPipesOfUsersAreNotWaitedFor(t *testing.T) {
 	root := mac(t)
 	for _, name := range []string{"/Users/mira/.bashrc", "/Users/mira/Library/LaunchAgents/pipe.plist", "/usr/lib/cron/tabs/eve"} {

@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/logins"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
@@ -386,16 +387,17 @@ func TestBtmpIsTheLastResort(t *testing.T) {
 func TestAccountsAndTheirKeys(t *testing.T) {
 	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKLXODIb6PZbd4uSCHtNdRxxqkKGLwIOSz51efNsTY2Z mira@laptop\n"
 	root := testenv.Plant(t, map[string]string{
-		"etc/passwd":                     "root:x:0:0::/root:/bin/sh\nmira:x:1000:27::/home/mira:/bin/sh\neve:x:1001:1001::/home/eve:/bin/sh\nzed:x:1002:1002::/home/zed:/bin/sh\n",
+		"etc/passwd":                     "root:x:0:0::/root:/bin/sh\nmira:x:1000:27::/home/mira:/bin/sh\neve:x:1001:1001::/home/eve:/bin/sh\nzed:x:1002:1002::/home/zed:/bin/sh\nann:x:1003:1003::/home/ann:/bin/sh\n",
 		"etc/group":                      "sudo:x:27:eve\nzed:x:1002:\n",
 		"etc/shadow":                     "mira:*:20000:0:99999:7:::\n",
 		"home/mira/.ssh/authorized_keys": key,
+		"home/ann/.ssh/authorized_keys":  strings.Repeat(key, 201),
 		"home/eve/.ssh":                  "a file",
 	})
 	if err := os.Symlink("/etc/shadow", filepath.Join(root, "home/zed")); err != nil {
 		t.Fatal(err)
 	}
-	list, _, err := New(root, nil, nil).Accounts(t.Context())
+	list, notes, err := New(root, nil, nil).Accounts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,9 +405,14 @@ func TestAccountsAndTheirKeys(t *testing.T) {
 	for _, a := range list {
 		got = append(got, fmt.Sprint(a.Name, " admin ", a.Admin, " keys ", len(a.Keys), " unread ", a.KeysUnread))
 	}
-	want := []string{"root admin true keys 0 unread false", "mira admin true keys 1 unread false", "eve admin true keys 0 unread false", "zed admin false keys 0 unread true"}
+	want := []string{"root admin true keys 0 unread false", "mira admin true keys 1 unread false", "eve admin true keys 0 unread false", "zed admin false keys 0 unread true", "ann admin false keys 200 unread true"}
 	if diff := cmp.Diff(want, got); diff != "" || !list[1].PasswordSet.Equal(time.Unix(20000*86400, 0)) {
 		t.Error(diff)
+	}
+	if !slices.ContainsFunc(notes, func(n answer.Gap) bool {
+		return n.Field == "keys.ann" && n.Reason == "/home/ann/.ssh/authorized_keys: keys beyond the first 200: 1"
+	}) {
+		t.Errorf("%+v", notes)
 	}
 	if k := list[1].Keys[0]; k.Fingerprint != "SHA256:SGiZyCiyrIS8rDYaheC2Dns/sDA1nsBGTO4aJF9xbNA" || k.File != "/home/mira/.ssh/authorized_keys" || k.Comment != "mira@laptop" {
 		t.Errorf("%+v", k)

@@ -138,7 +138,7 @@ func (h *home) leaveOut() {
 func (s *survey) homes(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, homesLimit)
 	defer cancel()
-	keys := s.keyFiles()
+	keys := authkeys.Patterns(s.Root)
 	read := append(s.userHomes(keys), s.runtimes()...)
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, homesAtOnce)
@@ -178,12 +178,6 @@ func (s *survey) homes(ctx context.Context) {
 
 // userHomes are the homes of the accounts that have one of their own, to be read; each once.
 func (s *survey) userHomes(keys []string) []*home {
-	single := append(slices.Clone(homeFiles), forwardFile)
-	for _, name := range keys {
-		if !path.IsAbs(name) {
-			single = append(single, name)
-		}
-	}
 	var list []*home
 	seen := map[string]bool{}
 	for _, u := range s.users {
@@ -195,6 +189,12 @@ func (s *survey) userHomes(keys []string) []*home {
 		if len(list) == maxHomes {
 			s.miss("/home", startup.ErrTooMany)
 			break
+		}
+		single := append(slices.Clone(homeFiles), forwardFile)
+		for _, pattern := range keys {
+			if below, ok := strings.CutPrefix(authkeys.Path(pattern, u), u.Home+"/"); ok {
+				single = append(single, below)
+			}
 		}
 		list = append(list, &home{user: u, place: u.Home, dirs: homeDirs, single: single})
 	}
@@ -221,18 +221,6 @@ func (s *survey) runtimes() []*home {
 			u = known
 		}
 		list = append(list, &home{user: u, place: place, dirs: runtimeDirs})
-	}
-	return list
-}
-
-// keyFiles are the names of files of keys: relative to a home, or absolute with %u for the user.
-func (s *survey) keyFiles() []string {
-	var list []string
-	for _, name := range authkeys.Patterns(s.Root) {
-		name = strings.TrimPrefix(name, "%h/")
-		if !strings.Contains(name, "%h") && len(list) < 10 {
-			list = append(list, name)
-		}
 	}
 	return list
 }
@@ -358,7 +346,9 @@ func (s *survey) homeEntries(h *home, keys []string) {
 			s.addUser(h.user, f, startup.Entry{Kind: startup.MailProgram, Name: forwardFile, Line: one.line, Identity: one.content, Content: one.content, When: "mail", User: h.user.Name, Enabled: new(true)}, one.programs...)
 		}
 	}
-	s.homeKeys(h, keys)
+	if h.place == h.user.Home {
+		s.homeKeys(h, keys)
+	}
 }
 
 // homeFile adds a file in a directory of a user.
@@ -411,16 +401,22 @@ func (s *survey) fromTemplate(f file, e *entry) {
 }
 
 // homeKeys adds the keys that let a user in.
-func (s *survey) homeKeys(h *home, names []string) {
-	for _, name := range names {
-		f, ok := h.files[name]
-		if path.IsAbs(name) {
-			f, ok = s.open(strings.ReplaceAll(strings.ReplaceAll(name, "%u", h.user.Name), "%U", h.user.Name))
+func (s *survey) homeKeys(h *home, patterns []string) {
+	for _, pattern := range patterns {
+		name := authkeys.Path(pattern, h.user)
+		below, inHome := strings.CutPrefix(name, h.place+"/")
+		f, ok := h.files[below]
+		if !inHome {
+			f, ok = s.open(name)
 		}
 		if !ok {
 			continue
 		}
-		for _, k := range authkeys.Parse([]byte(s.text(f))) {
+		keys := authkeys.Parse([]byte(s.text(f)))
+		if err := keys.Unread(); err != nil {
+			s.miss(f.name, err)
+		}
+		for _, k := range keys.Keys {
 			s.key(h.user, f, k)
 		}
 	}

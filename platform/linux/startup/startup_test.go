@@ -288,6 +288,28 @@ func TestFilesOfAHomeAreBoundedTogether(t *testing.T) {
 	}
 }
 
+// What sshd takes as a key is listed, and what is left out of a file is told.
+func TestKeysThatLetInAreListedOrTold(t *testing.T) {
+	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKLXODIb6PZbd4uSCHtNdRxxqkKGLwIOSz51efNsTY2Z"
+	uid := strconv.Itoa(os.Geteuid() + 1)
+	found := surveyed(t, testenv.Plant(t, map[string]string{
+		"etc/passwd":                     "mira:x:" + uid + ":1000::/home/mira:/bin/sh\n",
+		"etc/ssh/sshd_config":            "AuthorizedKeysFile .ssh/authorized_keys %h/.ssh/%u /etc/ssh/keys/%U\n",
+		"home/mira/.ssh/authorized_keys": strings.Replace(key, "IKLX", "IK\fLX", 1) + " feed\n" + strings.Repeat("# none\n", 200),
+		"home/mira/.ssh/mira":            strings.Repeat(key+" many\n", 202),
+		"etc/ssh/keys/" + uid:            key + " system\n",
+		"run/user/" + uid + "/x":         "",
+	}), nil)
+	count := map[string]int{}
+	for _, e := range found.Entries {
+		count[e.Name+" "+e.File]++
+	}
+	want := map[string]int{"ssh-ed25519 feed /home/mira/.ssh/authorized_keys": 1, "ssh-ed25519 many /home/mira/.ssh/mira": 200, "ssh-ed25519 system /etc/ssh/keys/" + uid: 1}
+	if diff := cmp.Diff(want, count); diff != "" || len(found.Unread) != 1 || found.Unread[0].Path != "/home/mira/.ssh/mira" || found.Unread[0].Err.Error() != "keys beyond the first 200: 2" {
+		t.Errorf("%v %s", found.Unread, diff)
+	}
+}
+
 // A reader that nobody waits for keeps nothing more.
 func TestAHomeIsReadNoLongerThanItIsWaitedFor(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"home/mira/.bashrc": "x\n", "home/mira/.config/autostart/a.desktop": "x\n"})

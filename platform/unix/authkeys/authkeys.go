@@ -29,7 +29,6 @@ const (
 	maxFile     = 256 << 10 // bytes of a file with keys
 	maxKeys     = 200       // in a file
 	maxUsers    = 2000
-	maxLine     = 16 << 10
 	homeLimit   = 2 * time.Second // for the files of a user, whose home may lie on a dead server
 	maxHanging  = 2
 	configLimit = 256 << 10
@@ -48,6 +47,20 @@ type Key struct {
 	Options     string // as they stand there; empty for none
 }
 
+// A List is what was read of a file.
+type List struct {
+	Keys []Key // at most maxKeys
+	More int   // keys beyond them
+}
+
+// Unread says what of the file is not among its keys; nil is nothing.
+func (l List) Unread() error {
+	if l.More == 0 {
+		return nil
+	}
+	return fmt.Errorf("keys beyond the first %d: %d", maxKeys, l.More)
+}
+
 // A File holds the keys of a user.
 type File struct {
 	Name     string
@@ -60,8 +73,12 @@ type File struct {
 func Of(ctx context.Context, root string, users []userdb.User, each func(u userdb.User, files []File, err error)) {
 	patterns := Patterns(root)
 	hanging := 0
-	for _, u := range users[:min(len(users), maxUsers)] {
-		if hanging == maxHanging || ctx.Err() != nil {
+	for i, u := range users {
+		switch {
+		case i >= maxUsers:
+			each(u, nil, fmt.Errorf("those of the first %d accounts are read", maxUsers))
+			continue
+		case hanging == maxHanging || ctx.Err() != nil:
 			each(u, nil, errors.New("homes before it did not answer in time"))
 			continue
 		}
@@ -96,21 +113,30 @@ func Patterns(root string) []string {
 
 func read(root string, u userdb.User, patterns []string) (list []File, err error) {
 	for _, pattern := range patterns {
-		name := expand(pattern, u)
-		raw, meta, readErr := open(root, u, name)
-		switch {
-		case hostfile.Missing(readErr):
-		case readErr != nil:
-			err = fmt.Errorf("%s: %w", name, hostfile.Reason(readErr))
-		default:
-			list = append(list, File{name, meta.Modified, Parse(raw)})
+		name := Path(pattern, u)
+		raw, meta, unread := open(root, u, name)
+		if unread == nil {
+			found := Parse(raw)
+			list = append(list, File{name, meta.Modified, found.Keys})
+			unread = found.Unread()
+		}
+		if unread != nil && !hostfile.Missing(unread) {
+			err = also(err, fmt.Errorf("%s: %w", name, hostfile.Reason(unread)))
 		}
 	}
 	return list, err
 }
 
-// expand replaces the tokens of AuthorizedKeysFile (sshd_config(5)).
-func expand(pattern string, u userdb.User) string {
+func also(err, next error) error {
+	if err == nil {
+		return next
+	}
+	return fmt.Errorf("%w; %w", err, next)
+}
+
+// Path returns the file of a user that a pattern names, with the tokens of AuthorizedKeysFile replaced
+// (sshd_config(5)).
+func Path(pattern string, u userdb.User) string {
 	name := strings.NewReplacer("%%", "%", "%h", u.Home, "%u", u.Name, "%U", strconv.Itoa(u.UID)).Replace(pattern)
 	if !path.IsAbs(name) {
 		name = path.Join(u.Home, name)
@@ -133,18 +159,24 @@ func open(root string, u userdb.User, name string) ([]byte, hostfile.Meta, error
 	return raw, meta, err
 }
 
-// Parse returns the keys of a file. A line that holds none, as sshd sees it, has none.
-func Parse(raw []byte) (list []Key) {
+// Parse returns the keys of a file. A line that holds none, as sshd sees it, has none. sshd has no bound
+// for a line; here it is that of the file.
+func Parse(raw []byte) (l List) {
 	for line := range bytes.Lines(raw) {
+		line, _, _ = bytes.Cut(line, []byte{0}) // where a text ends for sshd
 		text := strings.TrimSpace(string(line))
-		if text == "" || text[0] == '#' || len(line) > maxLine {
+		if text == "" || text[0] == '#' {
 			continue
 		}
-		if k, ok := parseLine(text); ok && len(list) < maxKeys {
-			list = append(list, k)
+		k, ok := parseLine(text)
+		switch {
+		case ok && len(l.Keys) == maxKeys:
+			l.More++
+		case ok:
+			l.Keys = append(l.Keys, k)
 		}
 	}
-	return list
+	return l
 }
 
 // parseLine parses "[options] type key [comment]". Options have quotes that may hold blanks, and
@@ -154,15 +186,32 @@ func parseLine(line string) (Key, bool) {
 	for range 2 {
 		kind, rest := word(line)
 		encoded, comment := word(rest)
-		if blob, err := base64.StdEncoding.DecodeString(encoded); err == nil && names(blob, kind) {
-			sum := sha256.Sum256(blob)
-			return Key{kind, "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:]), comment, options}, true
+		if blob, err := decode(encoded); err == nil {
+			if name := nameOf(blob); name != "" && (name == kind || aliases[strings.ToLower(kind)] == name) {
+				sum := sha256.Sum256(blob)
+				return Key{name, "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:]), comment, options}, true
+			}
 		}
 		at := optionsEnd(line)
 		options, line = line[:at], strings.TrimLeft(line[at:], " \t")
 	}
 	return Key{}, false
 }
+
+// aliases are other names by which sshd takes a key: those of its signatures, and until OpenSSH 9 short
+// ones in any case (sshkey.c).
+var aliases = map[string]string{
+	"rsa-sha2-256": "ssh-rsa", "rsa-sha2-512": "ssh-rsa", "rsa": "ssh-rsa", "dsa": "ssh-dss", "ed25519": "ssh-ed25519", "ed25519-sk": "sk-ssh-ed25519@openssh.com",
+	"ecdsa-sk": "sk-ecdsa-sha2-nistp256@openssh.com", "webauthn-sk-ecdsa-sha2-nistp256@openssh.com": "sk-ecdsa-sha2-nistp256@openssh.com",
+}
+
+// decode passes over white space within a key, as sshd does (b64_pton of OpenSSH); the decoder itself does
+// so for the ends of lines.
+func decode(encoded string) ([]byte, error) {
+	return base64.StdEncoding.Strict().DecodeString(noSpace.Replace(encoded))
+}
+
+var noSpace = strings.NewReplacer("\v", "", "\f", "")
 
 // word cuts a line after its first word.
 func word(line string) (first, rest string) {
@@ -173,13 +222,16 @@ func word(line string) (first, rest string) {
 	return line[:at], strings.TrimLeft(line[at:], " \t")
 }
 
-// names reports whether a key says that it is of a type.
-func names(blob []byte, kind string) bool {
-	if len(blob) < 4 || kind == "" {
-		return false
+// nameOf returns the type that a key says it is of; "" for what is no key.
+func nameOf(blob []byte) string {
+	if len(blob) < 4 {
+		return ""
 	}
-	n := binary.BigEndian.Uint32(blob)
-	return n == uint32(len(kind)) && len(blob) > 4+len(kind) && string(blob[4:4+len(kind)]) == kind
+	n := uint64(binary.BigEndian.Uint32(blob))
+	if uint64(len(blob)) <= 4+n {
+		return ""
+	}
+	return string(blob[4 : 4+n])
 }
 
 // optionsEnd returns where the options end: at the first blank that is not in quotes.

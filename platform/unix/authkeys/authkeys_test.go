@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,23 +26,34 @@ func TestKeysOfAFile(t *testing.T) {
 	plain := Key{"ssh-ed25519", fingerprint, "mira@laptop", ""}
 	for text, want := range map[string][]Key{
 		line + " mira@laptop\n": {plain},
-		"\t" + strings.ReplaceAll(line, " ", "\t") + "\tmira@laptop\r\n": {plain},
+		"\t" + strings.ReplaceAll(line, " ", "\t") + "\tmira@laptop\r\n":       {plain},
+		line[:30] + "\f" + line[30:40] + "\v\r" + line[40:] + " mira@laptop\n": {plain}, // this and the next two as ssh-keygen -l has them
+		line + "\x00 another\n":                                                         {{"ssh-ed25519", fingerprint, "", ""}},
+		"rsa-sha2-512 AAAAB3NzaC1yc2EAAAABAQ== r":                                       {{"ssh-rsa", "SHA256:vxYqKQmGoa7npuMV6JxUozU0YlhSe8qy3tKzYsjZM7g", "r", ""}},
+		"ED25519" + strings.TrimPrefix(line, "ssh-ed25519") + " mira@laptop":            {plain},
+		line[:30] + "\u00a0" + line[30:]:                                                nil,
+		`environment="A=` + strings.Repeat("a", 100<<10) + `" ` + line + " mira@laptop": {{"ssh-ed25519", fingerprint, "mira@laptop", `environment="A=` + strings.Repeat("a", 100<<10) + `"`}},
 		line: {{"ssh-ed25519", fingerprint, "", ""}},
 		`command="echo \"a b\" ` + line + `",no-pty ` + line + " mira@laptop":    {{"ssh-ed25519", fingerprint, "mira@laptop", `command="echo \"a b\" ` + line + `",no-pty`}},
 		"# " + line + "\n\n" + line + " mira@laptop\n" + line + " mira@laptop\n": {plain, plain},
 		"ssh-rsa" + strings.TrimPrefix(line, "ssh-ed25519"):                      nil, // the key is of another type
-		"ssh-ed25519 AAAA mira":                    nil,
-		"ssh-ed25519":                              nil,
-		`a b c ` + line:                            nil,
-		strings.Repeat("x", maxLine) + " " + line:  nil,
+		"ssh-ed25519 AAAA mira": nil,
+		"ssh-ed25519":           nil,
+		`a b c ` + line:         nil,
 		"\x00\xff\n" + line + " mira@laptop\n\x01": {plain},
 	} {
-		if diff := cmp.Diff(want, Parse([]byte(text))); diff != "" {
-			t.Errorf("%.60q: %s", text, diff)
+		got := Parse([]byte(text))
+		if diff := cmp.Diff(want, got.Keys); diff != "" || got.Unread() != nil {
+			t.Errorf("%.60q: %v %s", text, got.Unread(), diff)
 		}
 	}
-	if n := len(Parse([]byte(strings.Repeat(line+"\n", maxKeys+1)))); n != maxKeys {
-		t.Errorf("%d keys", n)
+}
+
+// What is left out is told, and what sshd would leave out is not.
+func TestKeysBeyondTheBoundAreCounted(t *testing.T) {
+	l := Parse([]byte(strings.Repeat(line+"\n", maxKeys) + "# none\n\nssh-ed25519 none\n" + line + "\n" + line + "\n"))
+	if err := l.Unread(); len(l.Keys) != maxKeys || err == nil || err.Error() != "keys beyond the first 200: 2" {
+		t.Errorf("%d keys, %v", len(l.Keys), err)
 	}
 }
 
@@ -78,6 +90,29 @@ func TestKeysOfUsers(t *testing.T) {
 	}
 }
 
+// Each file of which something is left out is named, and each account.
+func TestKeysThatAreLeftOutAreUnread(t *testing.T) {
+	many := strings.Repeat(line+"\n", maxKeys+1)
+	root := testenv.Plant(t, map[string]string{"home/mira/.ssh/authorized_keys": many, "home/mira/.ssh/authorized_keys2": many})
+	users := slices.Repeat([]userdb.User{{Name: "none", Home: "/nonexistent"}}, maxUsers+1)
+	users[0] = userdb.User{Name: "mira", Home: "/home/mira"}
+	keys, unread := 0, []string{}
+	Of(t.Context(), root, users, func(u userdb.User, files []File, err error) {
+		for _, f := range files {
+			keys += len(f.Keys)
+		}
+		if err != nil {
+			unread = append(unread, u.Name+" "+err.Error())
+		}
+	})
+	want := []string{
+		"mira /home/mira/.ssh/authorized_keys: keys beyond the first 200: 1; /home/mira/.ssh/authorized_keys2: keys beyond the first 200: 1", "none those of the first 2000 accounts are read",
+	}
+	if diff := cmp.Diff(want, unread); diff != "" || keys != 2*maxKeys {
+		t.Errorf("%d keys, %s", keys, diff)
+	}
+}
+
 func TestAUserAfterTheEndIsUnread(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -91,7 +126,7 @@ func TestAUserAfterTheEndIsUnread(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`command="a" ` + line + " c\n#\n" + line))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, k := range Parse(raw) {
+		for _, k := range Parse(raw).Keys {
 			if k.Type == "" || !strings.HasPrefix(k.Fingerprint, "SHA256:") || len(k.Fingerprint) != 50 {
 				t.Errorf("%+v", k)
 			}

@@ -4,6 +4,7 @@ package authkeys
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,12 +20,20 @@ func (k Key) Command() (command string, options []string) {
 			command = o.value
 			options = append(options, o.name)
 		case slices.Contains(shownOptions, o.name):
-			options = append(options, o.name+"="+o.value)
+			options = append(options, o.name+"="+whole(o.value))
 		default:
 			options = append(options, o.name)
 		}
 	}
 	return command, options
+}
+
+// whole quotes a value with a blank, behind which another option could seem to begin.
+func whole(value string) string {
+	if strings.ContainsAny(value, " \t\"") {
+		return strconv.Quote(value)
+	}
+	return value
 }
 
 // An option restricts what a key may do, or names what is run for it.

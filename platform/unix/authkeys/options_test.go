@@ -10,9 +10,9 @@ import (
 )
 
 func TestOptionsAreSplitOutsideOfQuotes(t *testing.T) {
-	k := Key{Options: `Command="/bin/x \"a b\", c",no-pty,from="10.0.0.0/8,192.0.2.1",,x=,environment="TOKEN=hunter2"`}
+	k := Key{Options: `Command="/bin/x \"a b\", c",no-pty,from="10.0.0.0/8,192.0.2.1",,x=,environment="TOKEN=hunter2",principals="a, restrict"`}
 	command, options := k.Command()
-	if diff := cmp.Diff([]string{"command", "no-pty", "from=10.0.0.0/8,192.0.2.1", "x", "environment"}, options); diff != "" || command != `/bin/x "a b", c` {
+	if diff := cmp.Diff([]string{"command", "no-pty", "from=10.0.0.0/8,192.0.2.1", "x", "environment", `principals="a, restrict"`}, options); diff != "" || command != `/bin/x "a b", c` {
 		t.Errorf("%q %s", command, diff)
 	}
 	if command, options := (Key{}).Command(); command != "" || options != nil {
