@@ -4,6 +4,7 @@ package startup
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path"
 	"strconv"
@@ -12,21 +13,27 @@ import (
 
 	"sentinel/internal/lazyregexp"
 	"sentinel/internal/startup"
+	"sentinel/internal/userdb"
 	"sentinel/platform/unix/crontab"
+	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/shellscript"
 )
 
 // spools hold the tables of users, by the names of these: of Debian, Alpine, SUSE, and of cronie.
 var spools = []string{"/var/spool/cron/crontabs", "/etc/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"}
 
-// cron finds the tables of cron and anacron. The scripts that run-parts starts are among
+// cron finds the tables of the system for cron and anacron. The scripts that run-parts starts are among
 // [scriptDirs].
 func (s *survey) cron() {
-	s.table("/etc/crontab", crontab.System, "", true)
+	s.table("/etc/crontab", crontab.System, nil, true)
 	for _, name := range s.names("/etc/cron.d") {
-		s.table("/etc/cron.d/"+name, crontab.System, "", s.readByCron(name))
+		s.table("/etc/cron.d/"+name, crontab.System, nil, s.readByCron(name))
 	}
-	s.table("/etc/anacrontab", crontab.Anacron, "root", true)
+	s.table("/etc/anacrontab", crontab.Anacron, &userdb.User{Name: "root"}, true)
+}
+
+// personalTables finds the tables of users.
+func (s *survey) personalTables() {
 	seen := map[string]bool{}
 	for _, spool := range spools {
 		real, names := s.once(seen, spool)
@@ -41,15 +48,16 @@ var errLink = errors.New("a link, which cron does not follow")
 // personal reads the table of a user. Users of some groups can write the spool, so a link in it is
 // not followed.
 func (s *survey) personal(file, user string) {
-	info, err := os.Lstat(s.path(file))
+	meta, err := hostfile.Lstat(s.path(file))
 	switch {
 	case err != nil || s.isDirectory(file) || strings.HasPrefix(user, "tmp.") || strings.HasPrefix(user, "."):
 		return
-	case info.Mode()&os.ModeSymlink != 0:
+	case meta.Mode&fs.ModeSymlink != 0:
 		s.miss(file, errLink)
 		return
 	}
-	s.table(file, crontab.Personal, user, true)
+	u := s.account(user, meta.UID, nogroup)
+	s.table(file, crontab.Personal, &u, true)
 }
 
 func (s *survey) isDirectory(name string) bool {
@@ -78,8 +86,8 @@ func (s *survey) debian() bool {
 	return err == nil
 }
 
-// table adds the jobs of a table. user owns a personal one.
-func (s *survey) table(name string, form crontab.Form, user string, read bool) {
+// table adds the jobs of a table. user owns it, if its lines name none.
+func (s *survey) table(name string, form crontab.Form, user *userdb.User, read bool) {
 	f, ok := s.open(name)
 	if !ok {
 		return
@@ -93,9 +101,9 @@ func (s *survey) table(name string, form crontab.Form, user string, read bool) {
 	}
 }
 
-func (s *survey) job(f file, j crontab.Entry, user string, read bool) {
-	if j.User == "" {
-		j.User = user
+func (s *survey) job(f file, j crontab.Entry, user *userdb.User, read bool) {
+	if user != nil {
+		j.User = user.Name
 	}
 	programs := shellscript.Programs(j.Command)
 	e := startup.Entry{
@@ -111,8 +119,11 @@ func (s *survey) job(f file, j crontab.Entry, user string, read bool) {
 	if !exists && !s.foreign {
 		e.Warnings = []startup.Warning{startup.UserMissing}
 	}
-	added := s.add(f, e, programs...)
-	if exists && known.UID != 0 {
+	if user != nil {
+		s.addFor(*user, f, e, programs...)
+		return
+	}
+	if added := s.add(f, e, programs...); exists && known.UID != 0 {
 		added.as = &known
 	}
 }
@@ -123,9 +134,11 @@ var atSpools = []string{"/var/spool/cron/atjobs", "/var/spool/atjobs", "/var/spo
 // atName is a queue, a number, and minutes since 1970 (atd.c).
 var atName = lazyregexp.New(`^[a-zA-Z=][0-9a-f]{5}([0-9a-f]{8})$`)
 
-// at finds jobs that run once.
+var errJobs = errors.New("the jobs of a user are larger together than expected: not all were read")
+
+// at finds jobs that run once. Those of a user have as many bytes as the files of a home.
 func (s *survey) at() {
-	seen := map[string]bool{}
+	seen, used := map[string]bool{}, map[int]int64{}
 	for _, spool := range atSpools {
 		real, names := s.once(seen, spool)
 		for _, name := range names {
@@ -133,15 +146,23 @@ func (s *survey) at() {
 			if match == nil {
 				continue
 			}
-			f, ok := s.open(path.Join(real, name))
-			if !ok {
+			meta, err := hostfile.Lstat(s.path(path.Join(real, name)))
+			if used[meta.UID] += min(meta.Size, maxFile) + nameBytes; err == nil && used[meta.UID] > homeBytes {
+				s.miss(real, errJobs)
 				continue
 			}
-			s.add(f, startup.Entry{
-				Kind: startup.AtJob, Name: name, When: atTime(match[1]), User: s.owner(f.meta.UID), Enabled: new(true),
-			}, shellscript.Programs(atCommands(s.text(f)))...)
+			if f, ok := s.open(path.Join(real, name)); ok {
+				f.place = real
+				s.atJob(f, match[1])
+			}
 		}
 	}
+}
+
+func (s *survey) atJob(f file, minutes string) {
+	u := s.account(s.owner(f.meta.UID), f.meta.UID, nogroup)
+	e := startup.Entry{Kind: startup.AtJob, Name: path.Base(f.name), When: atTime(minutes), User: u.Name, Enabled: new(true)}
+	s.addFor(u, f, e, shellscript.Programs(atCommands(s.text(f)))...)
 }
 
 func atTime(minutes string) string {

@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -87,6 +89,7 @@ const (
 	homeLimit    = time.Second // for one home: it may be on a server that does not answer
 	homesAtOnce  = 8
 	maxHomeNames = 500      // in a directory of a home
+	maxMail      = 1000     // programs that mail is given to
 	homeBytes    = 8 << 20  // of one home, its names included: a sparse file costs its user no disk
 	allBytes     = 64 << 20 // of all homes; each has its share, which no other home can use up
 	nameBytes    = 256      // what a name takes beside its content
@@ -171,8 +174,8 @@ func (s *survey) homes(ctx context.Context) {
 		}
 		managers[h.user.UID].take(h)
 	}
-	for _, m := range managers {
-		s.homeUnits(m)
+	for _, uid := range slices.Sorted(maps.Keys(managers)) {
+		s.homeUnits(managers[uid])
 	}
 }
 
@@ -216,11 +219,7 @@ func (s *survey) runtimes() []*home {
 			s.miss(runtimePlace, startup.ErrTooMany)
 			break
 		}
-		u := userdb.User{Name: s.owner(uid), UID: uid, GID: f.GID}
-		if known, ok := s.byName[u.Name]; ok {
-			u = known
-		}
-		list = append(list, &home{user: u, place: place, dirs: runtimeDirs})
+		list = append(list, &home{user: s.account(s.owner(uid), uid, f.GID), place: place, dirs: runtimeDirs})
 	}
 	return list
 }
@@ -290,7 +289,7 @@ func (s *survey) readInHome(ctx context.Context, h *home, name string) {
 		if limit < maxFile && meta.Size <= maxFile { // for the sake of the others only
 			h.leaveOut()
 		}
-		h.files[name] = file{name: path.Join(h.place, name), meta: meta, big: true}
+		h.files[name] = file{name: path.Join(h.place, name), meta: meta, big: true, place: h.place}
 	case err != nil:
 		name = path.Join(h.place, name)
 		if errors.Is(err, fs.ErrPermission) { // of the directory, which has others
@@ -299,7 +298,7 @@ func (s *survey) readInHome(ctx context.Context, h *home, name string) {
 		h.unread = append(h.unread, startup.Unread{Path: name, Err: hostfile.Reason(err)})
 	default:
 		h.spend(len(raw))
-		h.files[name] = file{name: path.Join(h.place, name), raw: raw, meta: meta, open: meta.Mode&0o002 != 0}
+		h.files[name] = file{name: path.Join(h.place, name), raw: raw, meta: meta, open: meta.Mode&0o002 != 0, place: h.place}
 	}
 }
 
@@ -342,12 +341,22 @@ func (s *survey) homeEntries(h *home, keys []string) {
 		}
 	}
 	if f, ok := h.files[forwardFile]; ok {
-		for _, one := range mailPrograms(s.text(f)) {
-			s.addUser(h.user, f, startup.Entry{Kind: startup.MailProgram, Name: forwardFile, Line: one.line, Identity: one.content, Content: one.content, When: "mail", User: h.user.Name, Enabled: new(true)}, one.programs...)
-		}
+		s.forward(h.user, f)
 	}
 	if h.place == h.user.Home {
 		s.homeKeys(h, keys)
+	}
+}
+
+// forward adds the programs that the mail of a user is given to.
+func (s *survey) forward(u userdb.User, f file) {
+	list := mailPrograms(s.text(f))
+	if more := len(list) - maxMail; more > 0 {
+		s.miss(f.name, fmt.Errorf("programs beyond the first %d: %d", maxMail, more))
+		list = list[:maxMail]
+	}
+	for _, one := range list {
+		s.addUser(u, f, startup.Entry{Kind: startup.MailProgram, Name: forwardFile, Line: one.line, Identity: one.content, Content: one.content, When: "mail", User: u.Name, Enabled: new(true)}, one.programs...)
 	}
 }
 

@@ -13,13 +13,15 @@ import (
 
 	"sentinel/internal/deadline"
 	"sentinel/internal/privilege"
+	"sentinel/internal/startup"
 	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
 )
 
 const (
-	programLimit  = 300 * time.Millisecond // for a program that may be on another file system
-	programsLimit = 3 * time.Second        // for all of them
+	programLimit = 300 * time.Millisecond // for a program that may be on another file system
+	systemLimit  = 2 * time.Second        // for all that the system starts
+	usersLimit   = 2 * time.Second        // for all that users start
 )
 
 // searched are the directories of cron's and systemd's search path.
@@ -33,57 +35,135 @@ type look struct {
 	real    string
 	missing bool
 	open    bool
+	err     error // why nothing was
 }
 
-// inspect looks at the programs. A program that a user chose is looked at with the rights of that
-// user: what the user may not see, root tells nobody.
-func (s *survey) inspect(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, programsLimit)
-	defer cancel()
-	type question struct {
-		name string
-		uid  int
-	}
-	known := map[question]look{}
-	for _, e := range s.entries {
-		e.reals = make([]string, len(e.Programs))
-		for i := range e.Programs {
-			p := &e.Programs[i]
-			q := question{p.Path, 0}
-			if e.as != nil {
-				q.uid = e.as.UID
-			}
-			seen, ok := known[q]
-			if !ok {
-				seen = s.lookAt(ctx, p.Path, e.as)
-				known[q] = seen
-			}
-			if seen.real != "" && !strings.HasPrefix(p.Path, "/") {
-				p.Path = seen.real
-			}
-			p.Missing, p.Writable, e.reals[i] = seen.missing, seen.open, seen.real
+// A question is a program of an entry.
+type question struct {
+	entry *entry
+	at    int
+}
+
+// A turn is what is still to be looked at of what one user starts.
+type turn struct {
+	user  int
+	left  []question
+	spent time.Duration // on what was looked at
+}
+
+// next is that of the user on whom least was spent, nil if nothing is left: programs that are slow to look
+// at delay those of the same user.
+func next(turns []*turn) *turn {
+	var least *turn
+	for _, t := range turns {
+		if len(t.left) > 0 && (least == nil || t.spent < least.spent) {
+			least = t
 		}
 	}
+	return least
 }
 
-// lookAt looks at one program. Nothing is known of one that is not found in time, or whose name is
-// made up as it is run.
+// inspect looks at the programs, at those that the system starts first. Programs that a user chose are
+// looked at with the rights of that user: what the user may not see, root tells nobody.
+func (s *survey) inspect(ctx context.Context) {
+	system, turns := s.questions()
+	known := map[asked]look{}
+	first, cancel := context.WithTimeout(ctx, systemLimit)
+	defer cancel()
+	for _, q := range system {
+		s.ask(first, known, q)
+	}
+	then, cancel := context.WithTimeout(ctx, usersLimit)
+	defer cancel()
+	for t := next(turns); t != nil; t = next(turns) {
+		begin := time.Now()
+		s.ask(then, known, t.left[0])
+		t.left = t.left[1:]
+		t.spent += time.Since(begin)
+	}
+}
+
+// questions are those of what the system starts, those of its own rights first, and those of each user.
+func (s *survey) questions() (system []question, turns []*turn) {
+	for _, e := range s.entries { // joined: those of a user are one behind another
+		e.reals = make([]string, len(e.Programs))
+		if e.by != 0 && (len(turns) == 0 || turns[len(turns)-1].user != e.by) {
+			turns = append(turns, &turn{user: e.by})
+		}
+		list := &system
+		if e.by != 0 {
+			list = &turns[len(turns)-1].left
+		}
+		for i := range e.Programs {
+			*list = append(*list, question{e, i})
+		}
+	}
+	rank := func(q question) int {
+		if q.entry.as == nil {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(system, func(a, b question) int { return rank(a) - rank(b) })
+	return system, turns
+}
+
+// asked is what a look depends on.
+type asked struct {
+	name string
+	uid  int
+}
+
+// ask looks at a program, once for all entries that name it.
+func (s *survey) ask(ctx context.Context, known map[asked]look, q question) {
+	p := &q.entry.Programs[q.at]
+	k := asked{name: p.Path}
+	if q.entry.as != nil {
+		k.uid = q.entry.as.UID
+	}
+	seen, ok := known[k]
+	if !ok {
+		seen = s.lookAt(ctx, p.Path, q.entry.as)
+		known[k] = seen
+	}
+	if seen.err != nil {
+		s.overlook(q.entry.File, seen.err)
+	}
+	if seen.real != "" && !strings.HasPrefix(p.Path, "/") {
+		p.Path = seen.real
+	}
+	p.Missing, p.Writable, q.entry.reals[q.at] = seen.missing, seen.open, seen.real
+}
+
+// overlook notes that not all programs of a file are known.
+func (s *survey) overlook(file string, err error) {
+	if !s.overlooked[file] {
+		s.overlooked[file] = true
+		s.unseen = append(s.unseen, startup.Unread{Path: file, Err: hostfile.Reason(err)})
+	}
+}
+
+// lookAt looks at one program. Nothing is known of one whose name is made up as it is run.
 func (s *survey) lookAt(ctx context.Context, name string, as *userdb.User) look {
-	if strings.ContainsAny(name, "$%~") {
+	inSystem := slices.ContainsFunc(systemDirs, func(dir string) bool { return strings.HasPrefix(path.Clean(name), dir) })
+	switch {
+	case strings.ContainsAny(name, "$%~"):
 		return look{}
-	}
-	if !path.IsAbs(name) {
+	case as == nil && !path.IsAbs(name):
 		return s.search(name)
-	}
-	if as == nil && slices.ContainsFunc(systemDirs, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
+	case as == nil && inSystem:
 		return s.see(name)
+	case ctx.Err() != nil:
+		return look{err: ctx.Err()}
+	case !path.IsAbs(name):
+		return s.search(name)
 	}
 	seen, err := deadline.Call(ctx, programLimit, func(context.Context) (seen look, err error) {
 		err = s.with(as, func() { seen = s.see(name) })
 		return seen, err
 	})
 	if err != nil {
-		return look{}
+		return look{err: err}
 	}
 	return seen
 }
@@ -104,13 +184,15 @@ func (s *survey) search(name string) look {
 // see looks at a file. It uses no state of the survey, because a look that hangs goes on after it.
 func (s *survey) see(name string) look {
 	real, err := s.resolve(name)
+	if hostfile.Missing(err) || errors.Is(err, fs.ErrPermission) && s.EUID == 0 {
+		return look{missing: true} // a path that cannot be entered does not exist for whoever runs it
+	}
 	if err != nil {
-		// A path that cannot be entered does not exist for whoever runs it.
-		return look{missing: hostfile.Missing(err) || errors.Is(err, fs.ErrPermission) && s.EUID == 0}
+		return look{err: err}
 	}
 	f, err := hostfile.Stat(s.path(real))
 	if err != nil {
-		return look{}
+		return look{err: err}
 	}
 	return look{real: real, open: f.Mode&0o002 != 0 && (!f.Mode.IsDir() || f.Mode&fs.ModeSticky == 0) || s.loose(path.Dir(real))}
 }

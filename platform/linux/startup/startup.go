@@ -38,10 +38,12 @@ const (
 	packagesLimit = 12 * time.Second
 )
 
-// families are the ways in which something starts by itself.
+// families are the ways in which something starts by itself. Those come last of which users have any
+// number of files: they cost the others no time.
 var families = []func(*survey){
-	(*survey).units, (*survey).cron, (*survey).at, (*survey).scripts, (*survey).services, (*survey).shells, (*survey).loader, (*survey).pam, (*survey).udev,
+	(*survey).units, (*survey).cron, (*survey).scripts, (*survey).services, (*survey).shells, (*survey).loader, (*survey).pam, (*survey).udev,
 	(*survey).modules, (*survey).kernel, (*survey).desktop, (*survey).dbus, (*survey).sshd, (*survey).hooks, (*survey).handlers,
+	(*survey).personalTables, (*survey).at,
 }
 
 // Startup implements [startup.Source].
@@ -55,6 +57,7 @@ func (s *Source) Startup(ctx context.Context) (startup.Found, error) {
 		family(v)
 	}
 	v.homes(ctx)
+	v.join()
 	if err := ctx.Err(); err != nil {
 		return startup.Found{}, err
 	}

@@ -27,6 +27,8 @@ import (
 	"sentinel/internal/startup"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
+	"sentinel/internal/userdb"
+	"sentinel/platform/unix/hostfile"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -162,6 +164,9 @@ func described(found startup.Found) string {
 	for _, u := range found.Unread {
 		list = append(list, "unread "+u.Path+": "+u.Err.Error())
 	}
+	for _, u := range found.Unseen {
+		list = append(list, "unseen "+u.Path+": "+u.Err.Error())
+	}
 	return strings.Join(append(list, fmt.Sprint("packages: ", found.Packages)), "\n") + "\n"
 }
 
@@ -288,6 +293,96 @@ func TestFilesOfAHomeAreBoundedTogether(t *testing.T) {
 	}
 }
 
+// Whoever has any number of entries pushes out neither those of others, units among them, nor the system's.
+func TestEntriesOfUsersAreBoundedForEach(t *testing.T) {
+	files := map[string]string{
+		"etc/profile":                             "/opt/app\n",
+		"home/zoe/.bashrc":                        "/opt/zoe\n",
+		"home/zoe/.forward":                       "|/opt/mail\n",
+		"home/zoe/.config/systemd/user/a.service": "[Service]\nExecStart=/opt/a\n",
+		"var/spool/cron/crontabs/zoe":             "* * * * * /opt/b\n",
+		"root/.config/systemd/user/r.service":     "[Service]\nExecStart=/opt/r\n",
+	}
+	uid, users := os.Geteuid()+1, 11
+	passwd := ""
+	for i := range users {
+		name := "u" + strconv.Itoa(i)
+		passwd += fmt.Sprintf("%s:x:%d:%d::/home/%s:/bin/sh\n", name, uid+i, uid+i, name)
+		files["home/"+name+"/.forward"] = strings.Repeat("|/x\n", maxMail)
+	}
+	files["home/u3/.forward"] = strings.Repeat("|/x\n", 10_000)
+	files["etc/passwd"] = passwd + fmt.Sprintf("zoe:x:%d:%d::/home/zoe:/bin/sh\nroot:x:0:0::/root:/bin/sh\n", uid+users, uid+users)
+	found := surveyed(t, testenv.Plant(t, files), nil)
+	count, others := map[string]int{}, []string{}
+	for _, e := range found.Entries {
+		if e.Kind == startup.MailProgram && e.User != "zoe" {
+			count[e.User]++
+			continue
+		}
+		others = append(others, e.File)
+	}
+	want := []string{"/etc/profile", "/root/.config/systemd/user/r.service", "/var/spool/cron/crontabs/zoe", "/home/zoe/.bashrc", "/home/zoe/.forward", "/home/zoe/.config/systemd/user/a.service"}
+	if diff := cmp.Diff(want, others); diff != "" || len(found.Entries) != startup.MaxEntries {
+		t.Errorf("%d entries, %s", len(found.Entries), diff)
+	}
+	unread := map[string]string{}
+	for _, u := range found.Unread {
+		unread[u.Path] = u.Err.Error()
+	}
+	for i := range users {
+		name := "u" + strconv.Itoa(i)
+		if n := count[name]; n < 908 || n > 909 || unread["/home/"+name] != startup.ErrTooMany.Error() {
+			t.Errorf("%s: %d entries, %q", name, n, unread["/home/"+name])
+		}
+	}
+	if unread["/home/u3/.forward"] != "programs beyond the first 1000: 9000" || unread["/home/zoe"] != "" {
+		t.Errorf("%v", unread)
+	}
+}
+
+// Files of which users have many are read last, and not more of one user than of a home.
+func TestJobsOfAtAreReadLastAndBoundedForEachUser(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{
+		"etc/udev/rules.d/a.rules":     "RUN+=\"/opt/a\"\n",
+		"etc/crontab":                  "* * * * * root /opt/b\n",
+		"var/spool/cron/crontabs/root": "* * * * * /opt/c\n",
+	})
+	for i := range 9 {
+		name := filepath.Join(root, fmt.Sprintf("var/spool/cron/atjobs/a0000%d01b9d2a0", i))
+		write(t, name, nil)
+		if err := os.Truncate(name, maxFile); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := surveyed(t, root, nil)
+	var kinds []startup.Kind
+	for _, e := range found.Entries {
+		kinds = append(kinds, e.Kind)
+	}
+	want := append([]startup.Kind{startup.CronJob, startup.UdevRule, startup.CronJob}, slices.Repeat([]startup.Kind{startup.AtJob}, 7)...)
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Error(diff)
+	}
+	if !slices.ContainsFunc(found.Unread, func(u startup.Unread) bool { return u.Path == "/var/spool/cron/atjobs" && u.Err == errJobs }) {
+		t.Errorf("%v", found.Unread)
+	}
+}
+
+// A user whom no file names has the jobs of their own all the same, and no rights of root.
+func TestJobsAreOfTheUserWhoseFileTheyStandIn(t *testing.T) {
+	s := newSurvey(Parts{Root: t.TempDir(), Owner: 7})
+	s.byName["mira"] = userdb.User{Name: "mira", UID: 1000}
+	for uid, want := range map[int]userdb.User{7: {Name: "x", UID: 0, GID: 5}, 2000: {Name: "x", UID: 2000, GID: 5}} {
+		if got := s.account("x", uid, 5); !cmp.Equal(got, want) || s.account("mira", uid, 5).UID != 1000 {
+			t.Errorf("%d: %+v", uid, got)
+		}
+	}
+	s.atJob(file{name: "/var/spool/at/x", meta: hostfile.Meta{UID: 2000}, raw: []byte("/opt/x\n")}, "01b9d2a0")
+	if list := s.own[2000]; len(list) != 1 || list[0].as.UID != 2000 || len(s.entries) != 0 {
+		t.Errorf("%+v", s.own)
+	}
+}
+
 // What sshd takes as a key is listed, and what is left out of a file is told.
 func TestKeysThatLetInAreListedOrTold(t *testing.T) {
 	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKLXODIb6PZbd4uSCHtNdRxxqkKGLwIOSz51efNsTY2Z"
@@ -340,6 +435,34 @@ func TestATemplateIsEnabledByItsInstances(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]bool{"svc3@.service": true, "svc4@.service": false, "svc3@.timer": false}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A timer starts the service of its name in another directory, of several the first.
+func TestATimerFindsItsServiceInAnotherDirectory(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{
+		"etc/passwd":                                       "mira:x:1000:1000::/home/mira:/bin/sh\n",
+		"home/mira/.config/systemd/user/a.timer":           "[Timer]\nOnCalendar=daily\n",
+		"home/mira/.config/systemd/user.control/a.service": "[Service]\nExecStart=/opt/first\n",
+		"home/mira/.local/share/systemd/user/a.service":    "[Service]\nExecStart=/opt/second\n",
+	})
+	for _, e := range surveyed(t, root, nil).Entries {
+		if e.Name == "a.timer" && (len(e.Programs) != 1 || e.Programs[0].Path != "/opt/first") {
+			t.Errorf("%+v", e.Programs)
+		}
+	}
+}
+
+// No path that a user chose is followed to learn whether a unit runs what an entry of the system does.
+func TestAGeneratedUnitRunsAProgramOfTheSystem(t *testing.T) {
+	s := newSurvey(Parts{Root: testenv.Plant(t, map[string]string{"usr/bin/app": "", "home/mira/x": ""})})
+	if err := os.Symlink("/usr/bin/app", s.path("/home/mira/app")); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]bool{"/usr/bin/app": true, "/home/mira/app": false, "/usr/bin/app x": false} {
+		if got := s.sameCommand(line, "[Desktop Entry]\nExec=app %u\n"); got != want {
+			t.Errorf("%s: %v", line, got)
+		}
 	}
 }
 

@@ -3,11 +3,13 @@
 package startup
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -27,23 +29,29 @@ const (
 	maxFile  = 1 << 20 // bytes
 	maxNames = 5000    // in a directory
 	maxLinks = 40      // as the kernel has it (path_resolution(7))
+	maxSteps = 500     // on the way to a file: links may add thousands each
+	nogroup  = 65534   // of whom only the number is known
 )
 
 // A survey is one look at a system. It is not safe for concurrent use.
 type survey struct {
 	Parts
-	ctx      context.Context //nolint:containedctx // of the files; every reader needs it
-	users    []userdb.User
-	byName   map[string]userdb.User
-	byUID    map[int]string
-	groups   []userdb.Group
-	foreign  bool // users come from a directory service as well
-	entries  []*entry
-	unread   []startup.Unread
-	missed   map[string]bool   // by path: it is unread
-	dirs     map[string]string // directories without links
-	digests  map[string]string // of what was read: SHA-256
-	packages error
+	ctx        context.Context //nolint:containedctx // of the files; every reader needs it
+	users      []userdb.User
+	byName     map[string]userdb.User
+	byUID      map[int]string
+	groups     []userdb.Group
+	foreign    bool             // users come from a directory service as well
+	entries    []*entry         // of root; with join, of everybody
+	own        map[int][]*entry // of the others, by user
+	others     int              // entries of own
+	unread     []startup.Unread
+	missed     map[string]bool  // by path: it is unread
+	unseen     []startup.Unread // files
+	overlooked map[string]bool
+	dirs       map[string]string // directories without links
+	digests    map[string]string // of what was read: SHA-256
+	packages   error
 }
 
 // An entry is under construction.
@@ -51,11 +59,13 @@ type entry struct {
 	startup.Entry
 	source string       // the file that a package may own
 	reals  []string     // the programs without links; "" if it is not known where one is
-	as     *userdb.User // who chose the programs; nil is root
+	as     *userdb.User // with whose rights the programs are looked at; nil is root
+	by     int          // who chose to start it
+	place  string       // what is named where it is left out
 }
 
 func newSurvey(p Parts) *survey {
-	return &survey{Parts: p, byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}, missed: map[string]bool{}}
+	return &survey{Parts: p, byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}, missed: map[string]bool{}, overlooked: map[string]bool{}, own: map[int][]*entry{}}
 }
 
 func (s *survey) path(name string) string { return filepath.Join(s.Root, name) }
@@ -65,7 +75,7 @@ func (s *survey) live() bool { return s.Root == "/" }
 
 // found is what is known at the end.
 func (s *survey) found() startup.Found {
-	f := startup.Found{Unread: s.unread, Packages: s.packages, Compared: s.packages == nil}
+	f := startup.Found{Unread: s.unread, Unseen: s.unseen, Packages: s.packages, Compared: s.packages == nil}
 	for _, e := range s.entries {
 		f.Entries = append(f.Entries, e.Entry)
 	}
@@ -100,6 +110,17 @@ func (s *survey) accounts() {
 	s.foreign = err != nil || asksDirectory(string(nss))
 }
 
+// account is a user by name; if there is none, as in a directory service, by what is known of a file.
+func (s *survey) account(name string, uid, gid int) userdb.User {
+	if u, ok := s.byName[name]; ok {
+		return u
+	}
+	if uid == s.Owner {
+		uid = 0
+	}
+	return userdb.User{Name: name, UID: uid, GID: gid}
+}
+
 // asksDirectory reports whether nsswitch.conf(5) names a source of accounts that is no file here.
 func asksDirectory(nss string) bool {
 	for line := range strings.Lines(nss) {
@@ -123,13 +144,18 @@ func (s *survey) owner(uid int) string {
 	return strconv.Itoa(uid)
 }
 
+var errSteps = errors.New("its path has more links and directories than are followed")
+
 // resolve returns name without links, all of them followed below the root.
 func (s *survey) resolve(name string) (string, error) {
 	rest := parts(name)
 	at := "/"
-	for links := 0; len(rest) > 0; {
+	for links, steps := 0, 0; len(rest) > 0; steps++ {
 		next := path.Join(at, rest[0])
 		rest = rest[1:]
+		if steps == maxSteps {
+			return next, errSteps
+		}
 		info, err := os.Lstat(s.path(next))
 		if err != nil {
 			return next, err
@@ -169,23 +195,20 @@ func (s *survey) directory(name string) (string, error) {
 	return real, err
 }
 
-// names lists a directory of the system; nothing if there is none.
-func (s *survey) names(directory string) []string {
+// names lists a directory of the system, as far as it is not too full; nothing if there is none.
+func (s *survey) names(directory string) (names []string) {
 	if err := s.ctx.Err(); err != nil {
 		s.miss(directory, err)
 		return nil
 	}
 	real, err := s.directory(directory)
 	if err == nil {
-		var names []string
-		if names, err = hostfile.Names(s.path(real), maxNames); err == nil {
-			return names
-		}
+		names, err = hostfile.Names(s.path(real), maxNames)
 	}
-	if !hostfile.Missing(err) {
+	if err != nil && !hostfile.Missing(err) {
 		s.miss(directory, err)
 	}
-	return nil
+	return names
 }
 
 // once is names for directories that may be one and the same, such as /lib and /usr/lib: "" and
@@ -204,11 +227,12 @@ func (s *survey) once(seen map[string]bool, directory string) (real string, name
 
 // A file is one that was opened.
 type file struct {
-	name string // without links
-	raw  []byte
-	meta hostfile.Meta
-	big  bool // and raw therefore empty
-	open bool // everyone can replace it
+	name  string // without links
+	raw   []byte
+	meta  hostfile.Meta
+	big   bool   // and raw therefore empty
+	open  bool   // everyone can replace it
+	place string // what is named where its entries are left out; "" is the file
 }
 
 // open reads a file of the system. What is no regular file is noted and not read: a FIFO or a
@@ -263,8 +287,24 @@ func (s *survey) text(f file) string {
 	return string(f.raw)
 }
 
-// add adds an entry of a file.
+// add adds an entry of a file that the system starts.
 func (s *survey) add(f file, e startup.Entry, programs ...string) *entry {
+	added := s.entry(f, e, programs)
+	s.take(added)
+	return added
+}
+
+// addFor adds an entry that a user chose to start.
+func (s *survey) addFor(u userdb.User, f file, e startup.Entry, programs ...string) *entry {
+	added := s.entry(f, e, programs)
+	if u.UID != 0 {
+		added.as, added.by = &u, u.UID
+	}
+	s.take(added)
+	return added
+}
+
+func (s *survey) entry(f file, e startup.Entry, programs []string) *entry {
 	e.File, e.Owner, e.Changed, e.Size, e.Writable = f.name, s.owner(f.meta.UID), f.meta.Modified, f.meta.Size, f.open
 	if e.Content == "" {
 		e.Content = s.digests[f.name]
@@ -272,16 +312,51 @@ func (s *survey) add(f file, e startup.Entry, programs ...string) *entry {
 	if e.Content == "" {
 		e.Content = strconv.FormatInt(e.Size, 10) + e.Changed.UTC().String()
 	}
-	added := &entry{Entry: e, source: f.name}
+	added := &entry{Entry: e, source: f.name, place: cmp.Or(f.place, f.name)}
 	for _, name := range programs {
 		added.Programs = append(added.Programs, startup.Program{Path: name})
 	}
-	if len(s.entries) >= startup.MaxEntries {
-		s.miss(f.name, startup.ErrTooMany)
-		return added
-	}
-	s.entries = append(s.entries, added)
 	return added
+}
+
+// take keeps an entry. Where no more can be kept, one goes of the user who has most: nobody pushes out
+// what somebody else starts, or the system.
+func (s *survey) take(e *entry) {
+	if len(s.entries)+s.others >= startup.MaxEntries && !s.makeRoom(e) {
+		s.miss(e.place, startup.ErrTooMany)
+		return
+	}
+	if e.by == 0 {
+		s.entries = append(s.entries, e)
+		return
+	}
+	s.own[e.by] = append(s.own[e.by], e)
+	s.others++
+}
+
+// makeRoom reports whether an entry of somebody who has more than its user gave way to it.
+func (s *survey) makeRoom(e *entry) bool {
+	most := e.by
+	for uid, list := range s.own {
+		if more := len(list) - len(s.own[most]); more > 0 || more == 0 && len(list) > 0 && uid > most {
+			most = uid
+		}
+	}
+	list := s.own[most]
+	if most == e.by || e.by != 0 && len(list) <= len(s.own[e.by])+1 {
+		return false
+	}
+	s.miss(list[len(list)-1].place, startup.ErrTooMany)
+	s.own[most] = list[:len(list)-1]
+	s.others--
+	return true
+}
+
+// join puts the entries of users behind those of root.
+func (s *survey) join() {
+	for _, uid := range slices.Sorted(maps.Keys(s.own)) {
+		s.entries = append(s.entries, s.own[uid]...)
+	}
 }
 
 func digest(content []byte) string {

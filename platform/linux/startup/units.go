@@ -232,8 +232,6 @@ func (s *survey) dropInEntries(set *unitSet, kind startup.Kind) {
 
 // addUser adds an entry of a user, which no package owns.
 func (s *survey) addUser(u userdb.User, f file, e startup.Entry, programs ...string) *entry {
-	added := s.add(f, e, programs...)
-	added.as = &u
-	added.Origin = startup.NoPackage
-	return added
+	e.Origin = startup.NoPackage
+	return s.addFor(u, f, e, programs...)
 }

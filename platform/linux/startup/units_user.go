@@ -15,6 +15,7 @@ import (
 type manager struct {
 	user    userdb.User
 	files   map[string]file // by their names
+	first   map[string]file // by the names of units: of those in several directories, the first
 	enabled map[string]bool
 	cut     bool // not all directories were read whole
 }
@@ -40,17 +41,23 @@ func (m *manager) find(unit, beside string) (file, bool) {
 	if f, ok := m.files[path.Join(beside, unit)]; ok {
 		return f, true
 	}
-	for _, name := range sorted(m.files) {
-		if path.Base(name) == unit {
-			return m.files[name], true
-		}
+	f, ok := m.first[unit]
+	return f, ok
+}
+
+// index makes first anew.
+func (m *manager) index(names []string) {
+	m.first = map[string]file{}
+	for _, name := range slices.Backward(names) {
+		m.first[path.Base(name)] = m.files[name]
 	}
-	return file{}, false
 }
 
 // homeUnits adds the units of a user: each unit file, enabled or not, and each drop-in.
 func (s *survey) homeUnits(m *manager) {
-	for _, name := range sorted(m.files) {
+	names := sorted(m.files)
+	m.index(names)
+	for _, name := range names {
 		f := m.files[name]
 		var one unit
 		one.read(s.text(f))
@@ -133,6 +140,9 @@ func (s *survey) sameCommand(line, desktop string) bool {
 	}
 	if path.IsAbs(words[0]) {
 		return words[0] == own[0]
+	}
+	if !slices.Contains(searched, path.Dir(own[0])) { // nor is a path of the user's followed
+		return false
 	}
 	real, err := s.resolve(own[0])
 	return err == nil && real == s.search(words[0]).real
