@@ -59,9 +59,11 @@ func (s Source) sockets() []engine.Socket {
 
 // owner is whose engine it must be: the user's, and root's for a socket of root's in the folder of the system.
 func (s Source) owner(real string, ofSystem bool) int {
-	folder, _ := filepath.EvalSymlinks(filepath.Join(s.Root, "var", "run")) //nolint:errcheck // then it is the user's
-	if f, err := hostfile.Lstat(real); ofSystem && err == nil && f.UID == 0 && filepath.Dir(real) == folder {
-		return 0
+	if f, err := hostfile.Lstat(real); !ofSystem || err != nil || f.UID != 0 {
+		return s.UID
 	}
-	return s.UID
+	if folder, err := filepath.EvalSymlinks(filepath.Join(s.Root, "var", "run")); err != nil || filepath.Dir(real) != folder {
+		return s.UID
+	}
+	return 0
 }
