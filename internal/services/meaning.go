@@ -4,8 +4,9 @@ package services
 
 import (
 	"fmt"
-	"sentinel/internal/sanitize"
 	"strings"
+
+	"sentinel/internal/sanitize"
 )
 
 // exitMeanings are those of exit statuses that programs share (sysexits.h(3head), the shell's of
