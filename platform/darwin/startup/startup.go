@@ -186,7 +186,7 @@ func (s *survey) look(name string) startup.Program {
 		return p
 	}
 	f, err := hostfile.Stat(s.path(name))
-	p.Missing = hostfile.Missing(err)
+	p.Missing = hostfile.Missing(err) && !strings.ContainsAny(name, "$*?[{") // which name another file
 	p.Writable = err == nil && f.Mode&0o002 != 0 && (!f.Mode.IsDir() || f.Mode&fs.ModeSticky == 0)
 	return p
 }

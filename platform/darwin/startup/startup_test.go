@@ -163,6 +163,15 @@ func TestWhatAMacDoesNotTellIsSaid(t *testing.T) {
 	}
 }
 
+func TestAProgramWhoseNameIsAPatternIsNotMissing(t *testing.T) {
+	s := &survey{Parts: Parts{Root: t.TempDir()}}
+	for name, want := range map[string]bool{"/opt/x": true, "/opt/*/x": false, "/opt/x?": false, "/opt/[x]": false, "/opt/{x,y}": false, "/opt/$x": false} {
+		if got := s.look(name); got.Missing != want {
+			t.Errorf("%q: %+v", name, got)
+		}
+	}
+}
+
 func TestKeysThatAreLeftOutAreTold(t *testing.T) {
 	root := mac(t)
 	if err := os.WriteFile(root+"/Users/mira/.ssh/authorized_keys", []byte(strings.Repeat(key+"\n", 201)), 0o600); err != nil {

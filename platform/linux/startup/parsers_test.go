@@ -88,6 +88,15 @@ func TestOnlyAPlainCommandIsOfThePackageOfItsProgram(t *testing.T) {
 	}
 }
 
+func TestAProgramWhoseNameIsAPatternIsNotMissing(t *testing.T) {
+	s := &survey{Parts: Parts{Root: t.TempDir()}}
+	for name, want := range map[string]look{"/usr/x": {missing: true}, "/usr/*/x": {}, "/usr/x?": {}, "/usr/[x]": {}, "/usr/{x,y}": {}, "/usr/$x": {}} {
+		if got := s.lookAt(t.Context(), name, nil); got != want {
+			t.Errorf("%q: %+v", name, got)
+		}
+	}
+}
+
 // The programs that are found stand in the text.
 func FuzzParsers(f *testing.F) {
 	f.Add("[Service]\nExecStart=@/bin/a b \\\n c\nEnvironment=\"LD_PRELOAD=/x\"\n[Desktop Entry]\nExec=a\nHidden=true")
@@ -100,7 +109,7 @@ func FuzzParsers(f *testing.F) {
 		_, bus := busService("x", "", text)
 		for _, list := range [][]string{u.programs(), exec, bus, scriptPrograms([]byte(text)), openrcPrograms([]byte(text)), (&survey{}).udevPrograms(text)} {
 			for _, name := range list {
-				if strings.ContainsAny(name, " \n\x00") {
+				if strings.ContainsAny(name, "\n\x00") {
 					t.Errorf("%q", name)
 				}
 			}

@@ -185,7 +185,8 @@ func (s *survey) search(name string) look {
 func (s *survey) see(name string) look {
 	real, err := s.resolve(name)
 	if hostfile.Missing(err) || errors.Is(err, fs.ErrPermission) && s.EUID == 0 {
-		return look{missing: true} // a path that cannot be entered does not exist for whoever runs it
+		// A path that cannot be entered does not exist for whoever runs it. A pattern names another file.
+		return look{missing: !strings.ContainsAny(name, "*?[{")}
 	}
 	if err != nil {
 		return look{err: err}
