@@ -3,7 +3,8 @@
 // Package shellscript finds which programs a shell script or a command line starts, and nothing
 // else of it: arguments may hold secrets.
 //
-// It is no shell. What a script makes up as it runs is not found.
+// It is no shell. What a script makes up as it runs, by variables too, and what code of other
+// languages runs is not found.
 package shellscript
 
 import (
@@ -18,29 +19,66 @@ import (
 // Bounds of what is found.
 const (
 	maxPrograms = 20
-	maxName     = 200
-	maxDepth    = 3 // of command lines within command lines
+	maxName     = 4096
+	maxDepth    = 10 // of command lines within command lines
 )
 
 // Programs returns the programs that a script names, each once, in their order: what can be a
 // command, without keywords and builtins, and files that it reads as a script.
-func Programs(script string) []string { return programs(script, 0) }
+func Programs(script string) []string { return frame{}.programs(script) }
 
-func programs(script string, depth int) []string {
+// A frame is where a command runs.
+type frame struct {
+	dir   string  // "" if it is unknown
+	in    *simple // what the command reads
+	depth int
+}
+
+func (f frame) programs(script string) []string {
 	var list []string
-	for _, words := range commands(script) {
-		for _, name := range command(words, depth) {
-			if len(list) < maxPrograms && !slices.Contains(list, name) {
-				list = append(list, name)
-			}
+	for _, c := range commands(script, f.dir) {
+		for _, name := range (frame{c.dir, c, f.depth}).command(c.words) {
+			list = withName(list, name)
 		}
 	}
 	return list
 }
 
+// withName adds a name. In a full list it has the place of the last one of a system directory, unless
+// it is of one too: what is of interest cannot be hidden behind what is not.
+func withName(list []string, name string) []string {
+	if slices.Contains(list, name) {
+		return list
+	}
+	if len(list) == maxPrograms {
+		last := maxPrograms - 1
+		for last >= 0 && !isUsual(list[last]) {
+			last--
+		}
+		if last < 0 || isUsual(name) {
+			return list
+		}
+		list = slices.Delete(list, last, last+1)
+	}
+	return append(list, name)
+}
+
+func isUsual(name string) bool {
+	return !strings.Contains(name, "/") || slices.ContainsFunc([]string{"/usr/", "/bin/", "/sbin/"}, func(dir string) bool { return strings.HasPrefix(name, dir) })
+}
+
+// within returns the programs of a command line within another.
+func (f frame) within(script string) []string {
+	if f.depth == maxDepth {
+		return nil
+	}
+	f.depth++
+	return f.programs(script)
+}
+
 // Command returns the programs of one command: the program itself, and if that runs another program
 // or a script, this one too.
-func Command(words []string) []string { return command(words, 0) }
+func Command(words []string) []string { return frame{}.command(words) }
 
 // Once returns the names in list, each once, in their order.
 func Once(list []string) []string {
@@ -54,21 +92,24 @@ func Once(list []string) []string {
 }
 
 // loaders are variables that make programs load or run a file.
-var loaders = []string{"LD_PRELOAD", "LD_AUDIT", "BASH_ENV", "ENV", "PROMPT_COMMAND"}
+var loaders = []string{"LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV"}
 
-var assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*\+?=`)
+// prompts are variables of which a shell runs the substitutions.
+var prompts = []string{"PS0", "PS1", "PS2", "PS4", "PROMPT", "RPROMPT"}
+
+var assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?\+?=`)
 
 // ignored are words of a shell that start nothing.
 var ignored = words(`if then else elif fi for while until do done case esac in function select ! { } [[ ]] [ ] ( )
-	: . alias autoload bg bind bindkey break cd compdef complete compinit continue declare dirs echo emulate enable exit export false fg getopts hash
-	history jobs let local logout popd printf pushd pwd read readonly return set setopt shift shopt suspend test times trap true type typeset
+	: . and autoload begin bg bind bindkey break cd chdir compdef complete compinit continue dirs echo emulate enable end exit false fg getopts hash
+	history jobs let logout not or popd printf pushd pwd read return set setopt shift shopt suspend switch test times true type
 	ulimit umask unalias unset unsetopt wait whence zmodload zstyle`)
 
-// wrappers run what their arguments name.
-var wrappers = words(`. builtin chronic chrt command doas env eval exec flock ionice nice noglob nohup runuser setsid sleep source stdbuf sudo systemd-cat time timeout`)
+// assigners take assignments, and names of variables.
+var assigners = words(`declare export local readonly typeset`)
 
-// interpreters run a file that an argument names, or a text after -c.
-var interpreters = words(`ash bash bun busybox dash fish ksh lua mksh node perl php python python2 python3 rbash ruby sh tclsh zsh`)
+// keywords may stand before a command. The last four are those of fish.
+var keywords = words(`if then else elif while until do ! { and begin not or`)
 
 // words says which are in a list. It is split when it is needed: few runs read a script.
 func words(list string) (has func(string) bool) {
@@ -82,81 +123,112 @@ func words(list string) (has func(string) bool) {
 	return func(word string) bool { return set()[word] }
 }
 
-// keywords may stand before a command.
-var keywords = words(`if then else elif while until do ! { time export`)
-
-func command(list []string, depth int) []string {
+func (f frame) command(list []string) []string {
 	var found []string
 	for len(list) > 0 && (keywords(list[0]) || assignment.Get().MatchString(list[0])) {
-		found = append(found, loaded(list[0])...)
+		found = append(found, f.loaded(list[0])...)
 		list = list[1:]
 	}
 	if len(list) == 0 {
 		return found
 	}
 	name, rest := list[0], list[1:]
-	base := path.Base(name)
+	r := runnerOf(path.Base(name))
 	switch {
-	case wrappers(base):
-		if strings.Contains(name, "/") && isName(name) {
-			found = append(found, name)
-		}
-		return append(found, command(afterOptions(rest), depth)...)
-	case ignored(name) || !isName(name):
+	case name == "": // which has a base
 		return found
-	case interpreters(base):
-		return append(append(found, name), interpreted(rest, depth)...)
+	case assigners(name):
+		for _, word := range rest {
+			found = append(found, f.loaded(word)...)
+		}
+		return found
+	case name == "alias":
+		return append(found, f.aliases(rest)...)
+	case name == "function" && len(rest) > 0: // its name
+		return append(found, f.command(rest[1:])...)
+	case len(rest) > 1 && rest[1] == "do" && (name == "for" || name == "select"):
+		return append(found, f.command(rest[2:])...)
+	case name == "coproc":
+		if len(rest) > 1 && rest[1] == "{" { // its name
+			rest = rest[1:]
+		}
+		return append(found, f.command(rest)...)
+	case r != nil:
+		if strings.Contains(name, "/") || r.named && !ignored(name) {
+			found = append(found, f.named(name)...)
+		}
+		return append(found, f.run(r, rest)...)
+	case ignored(name):
+		return found
 	default:
-		return append(found, name)
+		return append(found, f.named(name)...)
 	}
 }
 
-// loaded are the files that an assignment makes every program load.
-func loaded(word string) []string {
+// aliases are the programs of aliases that have a directory. The others are mostly what the alias
+// is called.
+func (f frame) aliases(list []string) []string {
+	var found []string
+	for _, word := range list {
+		_, text, _ := strings.Cut(word, "=")
+		found = append(found, f.within(text)...)
+	}
+	return slices.DeleteFunc(found, func(name string) bool { return !strings.Contains(name, "/") })
+}
+
+// named returns a word that can be shown as the name of a program, with the directory it is in.
+func (f frame) named(word string) []string {
+	if !isName(word) {
+		return nil
+	}
+	if file := within(f.dir, word); file != "" && strings.Contains(word, "/") {
+		return []string{file}
+	}
+	return []string{word}
+}
+
+// file returns the name of a file that is read or loaded. One without a directory may be anything.
+func (f frame) file(word string) []string {
+	if f.dir == "" && !strings.Contains(word, "/") {
+		return nil
+	}
+	if f.dir != "" && !strings.Contains(word, "/") {
+		word = "./" + word
+	}
+	return f.named(word)
+}
+
+// loaded are the files that an assignment makes every program load, and the programs in it that a
+// shell runs before it prompts.
+func (f frame) loaded(word string) []string {
 	name, value, _ := strings.Cut(word, "=")
-	if !slices.Contains(loaders, name) {
+	name, _, _ = strings.Cut(strings.TrimSuffix(name, "+"), "[")
+	switch {
+	case name == "PROMPT_COMMAND":
+		return f.within(value)
+	case slices.Contains(prompts, name):
+		return f.within(`: "` + strings.ReplaceAll(value, `"`, "") + `"`)
+	case !slices.Contains(loaders, name):
 		return nil
 	}
 	var list []string
 	for file := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ':' || r == ' ' }) {
-		if isName(file) {
-			list = append(list, file)
-		}
+		list = append(list, f.named(file)...)
 	}
 	return list
-}
-
-// afterOptions leaves out options, numbers and assignments, which wrappers take first.
-func afterOptions(list []string) []string {
-	for len(list) > 0 && (strings.HasPrefix(list[0], "-") || strings.Trim(list[0], "0123456789.smhd") == "") {
-		list = list[1:]
-	}
-	return list
-}
-
-// interpreted returns the script among the arguments of an interpreter, or the programs of the text
-// after -c.
-func interpreted(list []string, depth int) []string {
-	for i, word := range list {
-		switch {
-		case strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "--") && strings.HasSuffix(word, "c"):
-			if i+1 < len(list) && depth < maxDepth {
-				return programs(list[i+1], depth+1)
-			}
-			return nil
-		case strings.HasPrefix(word, "-"):
-		case strings.Contains(word, "/") && isName(word):
-			return []string{word}
-		default:
-			return nil
-		}
-	}
-	return nil
 }
 
 var nameForm = lazyregexp.New(`^(?:~|\$HOME|\$\{HOME\})?[\w./+@:,%-]+$`)
 
-// isName reports whether a word can be shown as the name of a program.
+// isName reports whether a word can be shown as the name of a program. A path may have any characters
+// but a newline: several lines are rather a script that was misread.
 func isName(word string) bool {
-	return len(word) <= maxName && nameForm.Get().MatchString(word) && strings.ContainsFunc(word, func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }) && !strings.HasPrefix(word, "-")
+	if len(word) > maxName || strings.HasPrefix(word, "-") {
+		return false
+	}
+	letter := func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }
+	if strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../") || strings.Contains(word, "/") && rooted(word) {
+		return !strings.ContainsAny(word, "\n\x00") && strings.Trim(word, "./") != ""
+	}
+	return nameForm.Get().MatchString(word) && strings.ContainsFunc(word, letter)
 }

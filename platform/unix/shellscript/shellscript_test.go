@@ -3,6 +3,7 @@
 package shellscript
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,6 +49,64 @@ func TestProgramsOfScriptsWithoutTheirArguments(t *testing.T) {
 	}
 }
 
+// Each of these runs /tmp/.x/evil, and arguments called "secret" are shown of none.
+func TestAProgramIsNamedHoweverAShellIsToldToRunIt(t *testing.T) {
+	const evil = "/tmp/.x/evil"
+	for _, text := range []string{
+		// expansions
+		"EVIL secret; x=$((1+1))", "EVIL $((2)) secret", "EVIL $(( (1 + 2) * 3 ))", "((x = 1)); EVIL", "for ((i=0; i<3; i++)); do EVIL secret; done", "x=$((1 << 2))\nEVIL", "((EVIL secret))",
+		"x=$((1 + $(EVIL)))", "$((EVIL); true)", "x=$((EVIL secret) )", "x=`EVIL secret`", "x=\"`EVIL secret`\"", "x=\"$(true \"$(EVIL secret)\")\"", "true `true \\`EVIL\\``",
+		"x=${y%)}; EVIL", "x=${y:-$(EVIL)}; true", "x=${y%\"}\"}; EVIL", "x=\"${y:-it's}\"; EVIL 'secret }'", "EVIL ${x#(} secret", "true ${x; EVIL", "true $(date) secret; EVIL", "true @(a|secret); EVIL",
+		// quotes
+		"/tmp/.x/\"evil\" secret", "/tmp/.x/e\\vil", "$'/tmp/\\x2ex/\\145vil' secret", "$\"/tmp/.x/evil\"", "/tmp/.x/ev\\\nil", "\"/tmp/.x/e\\\nvil\"",
+		// redirections
+		">/dev/null EVIL secret", ">\"/tmp/a b\" EVIL", "true 2>'a;b'; EVIL", "{fd}>x EVIL", "2>&1 EVIL", "EVIL <(true secret) secret", "true > >(EVIL secret)", "true &>/dev/null; EVIL",
+		"sh <<X\nEVIL secret\nX", "sudo -u bob sh -s secret <<-'X Y'\n\tEVIL secret\n\tX Y\ntrue", "true <<X | bash 2>/dev/null\nEVIL\nX", "sh <<< 'EVIL secret'", "true <<X\n$(EVIL)\nX", "true <<\"A B\"\nsecret\nA B\nEVIL",
+		"sh < EVIL", "<EVIL sh -s secret", "cat EVIL | sudo sh >&2", "cat < EVIL | sh", "cd /tmp; bash <.x/evil", "echo 'EVIL secret' | sh", "printf '%s\\n' 'EVIL secret' |\n sudo bash", "printf 'EVIL secret\\n' | tee x |& sh",
+		// structure
+		"if EVIL; then :; fi", "if(EVIL)then true; fi", "while ! EVIL; do :; done", "until EVIL; do :; done", "for x do EVIL; done", "f() { EVIL; }", "function f { EVIL; }", "function f() {\nEVIL\n}",
+		"true && EVIL", "false || EVIL", "true & EVIL", "true |& EVIL", "{ EVIL; }", "(EVIL secret)", "A=1 B='2 3' EVIL", "A=(secret x) EVIL", "A+=(\n'secret'\n)\nEVIL", "coproc EVIL", "coproc C { EVIL; }",
+		"case $x in\na|b) EVIL;;\nesac", "case $x in (secret) EVIL ;; esac", "x=$(case $y in secret) EVIL;; esac)", "case x in a) case y in secret) :; esac;; secret) EVIL; esac; true", "case x in a) ;; esac; EVIL", "x=$(case y in a) b;; esac); EVIL", "x=$(case y in a) b;; esac) EVIL", "case x in\na) ;;\nesac\nEVIL", "case x in a) ;; esac | EVIL",
+		// builtins
+		". EVIL secret", "source EVIL", "eval \"EVIL secret\"", "eval EVIL secret", "exec -a secret EVIL", "exec -cla secret EVIL", "command -p EVIL", "trap 'EVIL secret' EXIT", "trap -- EVIL 0 1", "alias l=ls ls='EVIL secret; ls'",
+		"PROMPT_COMMAND='EVIL secret'", "PROMPT_COMMAND+=(EVIL)", "PS1='\\u$(EVIL secret)\\$ '", "declare -x LD_PRELOAD=EVIL", "complete -C 'EVIL secret' ls", "hash -p EVIL ls", "enable -f EVIL secret",
+		// programs that run others
+		"env -u secret -S EVIL", "env -S 'A=1 EVIL secret' secret", "env -i A=b EVIL", "env --unset=secret -- EVIL", "sudo -u bob EVIL", "sudo -nu bob -g secret -- EVIL", "doas -u bob EVIL", "nice -n 5 EVIL", "nice -5 EVIL", "ionice -c 2 -n7 EVIL",
+		"nohup EVIL", "setsid -f EVIL", "timeout -k 5 -s KILL 1m EVIL", "stdbuf -o L EVIL", "chroot --userspec secret / EVIL", "runuser -u bob -- EVIL", "runuser -u bob EVIL", "runuser bob -c 'EVIL secret'", "su -c 'EVIL secret' bob", "su - bob -c EVIL",
+		"su -s EVIL secret", "flock -n /run/secret EVIL", "flock -w 5 9 EVIL", "flock /run/secret -c 'EVIL secret'", "taskset -c 0-3 EVIL", "chrt -f 10 EVIL", "unshare -Urm EVIL", "nsenter -t 1 -m EVIL", "nsenter -t 1 -m/proc/1/ns/mnt EVIL",
+		"systemd-run -p User=secret --unit secret EVIL", "strace -f -o secret EVIL", "/usr/bin/time -f secret EVIL", "time -p EVIL", "time ! EVIL", "screen -dmS secret EVIL", "busybox sh -c EVIL", "watch -n 5 'EVIL secret'", "sleep 5m && EVIL",
+		"true | xargs -I{} EVIL secret", "true | xargs -0 -n 1 EVIL", "find / -name secret -exec EVIL {} \\;", "find . -ok sh -c 'EVIL secret' \\; -execdir EVIL +", "start-stop-daemon -S -p /run/secret -b -x EVIL -- secret",
+		"/lib64/ld-linux-x86-64.so.2 --library-path /secret EVIL", "script -qc 'EVIL secret' /dev/null", "at -f EVIL now", "echo 'EVIL secret' | at now",
+		// interpreters
+		"perl -I /usr/lib EVIL secret", "perl -w -I/usr/lib EVIL", "/usr/bin/python3.11 -u -W secret EVIL", "ruby -r json -I /usr/lib EVIL", "node -r EVIL secret", "node --require=EVIL", "php -d a=secret -f EVIL secret", "lua5.4 -l secret EVIL",
+		"sh +x EVIL", "bash -o pipefail EVIL", "bash --rcfile EVIL", "sh -ec 'EVIL secret'", "sh -ce 'EVIL secret' secret", "bash -c -l 'EVIL secret'", "bash -euo pipefail -c EVIL", "java -Xmx1g -cp secret -jar EVIL secret", "awk -F : -f EVIL secret",
+		// directories
+		"cd /tmp/.x && ./evil secret", "cd -P -- /tmp/.x; ./evil", "cd /tmp; cd .x; ./evil", "cd /tmp/.x || exit; sh evil secret", "cd /; (cd /tmp; true); cd tmp; .x/evil", "pushd /tmp/.x; ./evil", "cd /tmp/.x; x=$(./evil)", "env -C /tmp/.x ./evil",
+		"if cd /tmp/.x; then ./evil; fi", "sudo -D /tmp sh .x/evil", "cd /tmp/.x; find . -exec ./evil \\;",
+	} {
+		list := Programs(strings.ReplaceAll(text, "EVIL", evil))
+		if !slices.Contains(list, evil) || strings.Contains(strings.Join(list, "|"), "secret") {
+			t.Errorf("%q: %q", text, list)
+		}
+	}
+}
+
+// No argument is taken for a program.
+func TestArgumentsAreNotNamed(t *testing.T) {
+	for text, want := range map[string][]string{
+		"prog $(date) secret `id` b": {"prog", "date", "id"}, "x=(secret b)": nil, "export NAME": nil, "trap - EXIT": nil, "trap '' INT": nil, "cat <<E\n\tE\nsecret\nE\nls": {"cat", "ls"},
+		"perl -lane 'print if /x/' /secret": {"perl"}, "perl -pi -e 's/a/b/' /secret": {"perl"}, "perl -ne '/secret/ && print'": {"perl"}, "python3 -c 'x' /secret": {"python3"}, "python -m http.server /secret": {"python"}, "node -e 'x' /secret": {"node"},
+		"sudo -u bob": nil, "flock -n 9 || exit 1": nil, "runuser -u bob -- a secret": {"a"}, "find / -name x -print": {"find"}, "sh -c 'a' /secret": {"sh", "a"}, "su - bob": nil, "cd /tmp; sh -s secret <&3": {"sh"}, "prog </secret": {"prog"}, "cat /secret | prog": {"cat", "prog"}, "sh -c 'a' </secret": {"sh", "a"},
+		"(cd /tmp/.x; true); ./evil": {"./evil"}, "cd $X; ./evil": {"./evil"}, "cd /tmp; cd \"$(x)\"; ./evil": {"x", "./evil"}, "cd; ./evil": {"./evil"}, "cd ~/.x; ./evil": {"~/.x/evil"}, "cd /x; evil": {"evil"}, "cd /x; $HOME/evil": {"$HOME/evil"},
+		"\"/tmp/.x/evil with space\" secret": {"/tmp/.x/evil with space"}, "./a\\ b": {"./a b"}, "'/tmp/a=b&(c)é'": {"/tmp/a=b&(c)é"}, "\"a b\"": nil, "/tmp/$USER/evil": {"/tmp/$USER/evil"}, "'/tmp/a\nb'": nil, "/": nil, "cd /tmp; ./1": {"/tmp/1"}, "$'/tmp/\\x01\\xff'": {"/tmp/\x01\xff"}, "'' /secret": nil,
+		"/tmp/" + strings.Repeat("a", 255): {"/tmp/" + strings.Repeat("a", 255)}, "env " + strings.Repeat("A=1 ", 100) + "prog": {"prog"},
+	} {
+		if diff := cmp.Diff(want, Programs(text)); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+}
+
 func TestCommandsThatRunOthers(t *testing.T) {
 	if diff := cmp.Diff([]string{"/bin/bash", "/opt/x.sh"}, Command([]string{"/bin/bash", "-e", "/opt/x.sh", "/other"})); diff != "" {
 		t.Error(diff)
@@ -65,11 +124,16 @@ func TestScriptsOfAnySizeAreBounded(t *testing.T) {
 	if got := Programs(b.String()); len(got) != maxPrograms {
 		t.Errorf("%d programs", len(got))
 	}
+	b.WriteString("/usr/bin/last; /tmp/.x/evil")
+	if got := Programs(b.String()); len(got) != maxPrograms || got[maxPrograms-1] != "/tmp/.x/evil" || got[0] != "p" {
+		t.Errorf("%q", got)
+	}
 }
 
 // Whatever a script holds, no argument and nothing that could be one is shown.
 func FuzzPrograms(f *testing.F) {
 	f.Add("a=$(b \"`c`\") <<X\ny\nX\nd 2>&1 | e; f() { g; }")
+	f.Add("a $((1+(2))) ${b%)} <<< \"c\" @(d) $'\\x2f' {e}>f; case g in (h) i;; esac; x=(j); cd /k && ./l | sh\nfind . -exec m \\;")
 	f.Add("sh -c 'sh -c \"sh -c x\"' '\"\\\n((")
 	f.Fuzz(func(t *testing.T, text string) {
 		list := Programs(text)
@@ -77,7 +141,7 @@ func FuzzPrograms(f *testing.F) {
 			t.Errorf("%d programs", len(list))
 		}
 		for _, name := range list {
-			if !isName(name) || strings.ContainsAny(name, " \n\"'=;|&") {
+			if !isName(name) || strings.ContainsAny(name, "\n\x00") || !strings.ContainsAny(name[:1], "/~$.") && strings.ContainsAny(name, " \"'=;|&") {
 				t.Errorf("%q", name)
 			}
 		}

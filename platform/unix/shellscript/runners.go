@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shellscript
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A runner is a program that runs what its arguments say.
+type runner struct {
+	names    string // those in a list; also with the number of a version
+	named    bool   // it is told itself, also without a directory
+	operands int    // before what it runs
+	runs     runs
+	// options are those with a value, and what follows the name says what the value is:
+	//	nothing  nothing that is run
+	//	~        the same, and it is part of the word if there is one
+	//	=        the same, and there is one operand less
+	//	*        a file that is run or loaded
+	//	@        the same, and the operands are none
+	//	!        a command line, and the operands are none
+	//	^        no value, but the operand is a command line
+	//	<        no value, but it reads commands, and the operands are their arguments
+	//	/        the directory in which it runs
+	//	.        code of another language, and what follows are its arguments
+	//	;        a command up to a word ";" or "+"
+	options string
+}
+
+// runs is what a runner takes the operands for.
+type runs int
+
+const (
+	program runs = iota // a command
+	script              // a file, and its arguments
+	shell               // the same, and it reads commands if there is none
+	line                // the words of a command line
+	first               // one command line
+	input               // arguments of the commands that it reads
+	nothing
+)
+
+// runners are programs as their manual pages have them. Options without a value are not listed, and
+// neither are those that every runner would pass over.
+var runners = []runner{
+	{names: "builtin busybox chronic command dbus-run-session fakeroot linux32 linux64 nocorrect noglob nohup setsid torsocks toybox"},
+	{names: "chroot", operands: 1, options: "--userspec --groups"},
+	{names: "chrt", operands: 1, options: "-T --sched-runtime -P --sched-period -D --sched-deadline"},
+	{names: "doas", options: "-a -u -C"},
+	{names: "env", options: "-u --unset -C/ --chdir/ -S! --split-string! -P -a --argv0"},
+	{names: "envdir envuidgid gosu setuidgid su-exec s6-envdir s6-setuidgid", operands: 1},
+	{names: "exec", options: "-a"},
+	{names: "flock", operands: 1, options: "-w --wait --timeout -E --conflict-exit-code -c! --command!"},
+	{names: "ionice", options: "-c --class -n --classdata"},
+	{names: "ld.so ld-linux.so ld-linux-aarch64.so ld-linux-armhf.so ld-linux-x86-64.so ld-musl-aarch64.so ld-musl-x86_64.so", options: "--library-path --preload* --audit* --argv0 --inhibit-rpath --glibc-hwcaps-prepend"},
+	{names: "ltrace strace", options: "-a -A -b -D~ -e -E -I -l -n -o -O -p -P -s -S -u -U -w~ -x~ -X"},
+	{names: "nice", options: "-n --adjustment"},
+	{names: "nsenter", options: "-t --target -S --setuid -G --setgid -C~ -i~ -m~ -n~ -p~ -r~ -T~ -u~ -U~ -w~ -W --wdns"},
+	{names: "numactl", options: "-C --physcpubind -i --interleave -m --membind -N --cpunodebind -p --preferred"},
+	{names: "pkexec", options: "--user"},
+	{names: "screen", options: "-c -e -h -p -r -s* -S -t -T -x"},
+	{names: "runuser su", operands: 1, options: "-c! --command! --session-command! -g --group -G --supp-group -s* --shell* -u= --user= -w --whitelist-environment"},
+	{names: "setpriv", options: "--reuid --regid --groups --inh-caps --ambient-caps --bounding-set --securebits --pdeathsig --selinux-label --apparmor-profile"},
+	{names: "repeat sleep", operands: 1},
+	{names: "stdbuf", options: "-e --error -i --input -o --output"},
+	{names: "sudo", options: "-C --close-from -D/ --chdir/ -g --group -h --host -p --prompt -r --role -R --chroot -t --type -T --command-timeout -u --user -U --other-user"},
+	{names: "systemd-cat", options: "-p --priority --stderr-priority --level-prefix -t --identifier --namespace"},
+	{names: "systemd-inhibit", options: "--mode --what --who --why"},
+	{names: "systemd-run", options: "-C --capsule -E --setenv -H --host --description --gid --job-mode -M --machine --nice --on-active --on-boot --on-calendar --on-startup --on-unit-active --on-unit-inactive -p --property --path-property --service-type --slice --socket-property --timer-property -u --uid --unit --working-directory/"},
+	{names: "taskset", operands: 1},
+	{names: "time", options: "-f --format -o --output"},
+	{names: "timeout", operands: 1, options: "-k --kill-after -s --signal"},
+	{names: "unshare", options: "-G --setgid --boottime --map-group --map-groups --map-user --map-users --monotonic --propagation -R --root -S --setuid --setgroups -w/ --wd/"},
+	{names: "xargs", options: "-a --arg-file -d --delimiter -e~ -E -i~ -I -J -l~ -L -n --max-args -P --max-procs --process-slot-var -R -s --max-chars -S"},
+
+	{names: "eval", runs: line},
+	{names: "watch", runs: line, options: "-n --interval -q --equexit -s --shotsdir"},
+	{names: "trap", runs: first},
+
+	{names: "ash bash dash ksh lksh mksh oksh pdksh rbash rksh sh yash zsh", named: true, runs: shell, options: "-c^ -s< -o -O +o +O --init-file* --rcfile*"},
+	{names: "fish", named: true, runs: shell, options: "-c! --command! -C! --init-command! -d -D -o -p"},
+	{names: ". source", runs: script},
+	{names: "bun deno node nodejs", named: true, runs: script, options: "-C --conditions -e. --eval. --import* --loader* --experimental-loader* -p. --print. -r* --require*"},
+	{names: "expect", named: true, runs: script, options: "-c. -f@"},
+	{names: "lua luajit", named: true, runs: script, options: "-e -l*"},
+	{names: "osascript", named: true, runs: script, options: "-e. -l -s"},
+	{names: "perl", named: true, runs: script, options: "-C~ -d~ -D~ -e. -E. -F~ -i~ -I -m~ -M~ -V~ -x~"},
+	{names: "php", named: true, runs: script, options: "-B. -c -d -E. -f@ -F@ -g -r. -R. -S -t -z*"},
+	{names: "python", named: true, runs: script, options: "-c. -m. -Q -W -X --check-hash-based-pycs"},
+	{names: "ruby", named: true, runs: script, options: "-C/ -e. -E -F~ -i~ -I -K~ -r* -T~ -W~ -x~"},
+	{names: "tclsh wish", named: true, runs: script},
+
+	{names: "at batch", named: true, runs: input, options: "-f* -q -t"},
+	{names: "awk gawk mawk nawk", named: true, runs: nothing, options: "-E@ --exec@ -f* --file* -F -i* --include* -l* --load* -v --assign --field-separator"},
+	{names: "complete", runs: nothing, options: "-A -C! -F -G -P -S -W -X"},
+	{names: "enable", runs: nothing, options: "-f*"},
+	{names: "find", named: true, runs: nothing, options: "-exec; -execdir; -ok; -okdir;"},
+	{names: "hash", runs: nothing, options: "-p*"},
+	{names: "java", named: true, runs: nothing, options: "-cp -classpath --class-path -jar@ --module-path"},
+	{names: "script", named: true, runs: nothing, options: "-c! --command!"},
+	{names: "start-stop-daemon", named: true, runs: nothing, options: "-a* --startas* -c -d -g -I -k -n -N -O -p -P -r -R -s -u -x* --exec*"},
+}
+
+var runnersByName = sync.OnceValue(func() map[string]*runner {
+	byName := map[string]*runner{}
+	for i := range runners {
+		for name := range strings.FieldsSeq(runners[i].names) {
+			byName[name] = &runners[i]
+		}
+	}
+	return byName
+})
+
+func runnerOf(name string) *runner {
+	if r := runnersByName()[name]; r != nil {
+		return r
+	}
+	return runnersByName()[strings.TrimRight(name, "0123456789.")]
+}
+
+const marks = "~=*@!^</.;"
+
+// mark says what the value of an option is: ' ' is nothing that is run, 0 that it has none.
+func (r *runner) mark(option string) byte {
+	for field := range strings.FieldsSeq(r.options) {
+		if name := strings.TrimRight(field, marks); name == option {
+			return (field + " ")[len(name)]
+		}
+	}
+	return 0
+}
+
+// An option is one with a value, of the word it is in.
+type option struct {
+	mark  byte
+	value string
+	apart bool // the value is the next word
+	runs  runs // what the operands are now, if not 0
+}
+
+func (r *runner) option(word string) option {
+	name, value, attached := strings.Cut(word, "=")
+	if mark := r.mark(name); mark != 0 && mark != '^' && mark != '<' {
+		return option{mark: mark, value: value, apart: !attached && mark != '~'}
+	}
+	var o option
+	if strings.HasPrefix(word, "--") {
+		return o
+	}
+	for i := 1; i < len(word); i++ {
+		switch mark := r.mark(word[:1] + word[i:i+1]); mark {
+		case 0:
+		case '^':
+			o.runs = first
+		case '<':
+			o.runs = input
+		default:
+			o.mark, o.value, o.apart = mark, word[i+1:], i+1 == len(word) && mark != '~'
+			return o
+		}
+	}
+	return o
+}
+
+// run returns what a runner runs.
+func (f frame) run(r *runner, list []string) []string {
+	var found []string
+	runs, operands := r.runs, r.operands
+	for ended := false; len(list) > 0; {
+		word := list[0]
+		if ended || !isOption(word, runs) {
+			if operands <= 0 && runs < input {
+				break
+			}
+			operands--
+			list = list[1:]
+			continue
+		}
+		ended, list = word == "--", list[1:]
+		o := r.option(word)
+		if o.runs != 0 {
+			runs = o.runs
+		}
+		if o.mark == ';' {
+			n := slices.IndexFunc(list, func(w string) bool { return w == ";" || w == "+" })
+			if n < 0 {
+				n = len(list)
+			}
+			found = append(found, f.command(list[:n])...)
+			list = list[n:]
+			continue
+		}
+		if o.apart && len(list) > 0 {
+			o.value, list = list[0], list[1:]
+		}
+		switch o.mark {
+		case '=':
+			operands--
+		case '/':
+			f.dir = within(f.dir, o.value)
+		case '*':
+			found = append(found, f.file(o.value)...)
+		case '@':
+			found = append(found, f.file(o.value)...)
+			runs = nothing
+		case '!':
+			found = append(found, f.within(o.value)...)
+			runs = nothing
+		case '.':
+			return found
+		}
+	}
+	return append(found, f.operand(runs, list)...)
+}
+
+// isOption reports whether a word is one; shells have some with a plus. The text of a trap may be "-".
+func isOption(word string, runs runs) bool {
+	return strings.HasPrefix(word, "-") && (word != "-" || runs != first) || strings.HasPrefix(word, "+") && (runs == shell || runs == first)
+}
+
+// operand returns what the operands of a runner say.
+func (f frame) operand(runs runs, list []string) []string {
+	switch {
+	case runs == input, runs == shell && (len(list) == 0 || path.Base(list[0]) == "stdin"):
+		return f.within(f.in.take())
+	case len(list) == 0 || runs == nothing:
+		return nil
+	case runs == program:
+		return f.command(list)
+	case runs == line:
+		return f.within(strings.Join(list, " "))
+	case runs == first:
+		return f.within(list[0])
+	default:
+		return f.file(list[0])
+	}
+}
