@@ -117,6 +117,7 @@ type chain struct {
 	members []int
 	sockets []SocketID // sorted
 	trusted bool       // root's, or an account's of the system
+	leads   []int      // from the leader of the terminal up to what serves it
 }
 
 // climb goes up from a process to the connections that its session comes over. With a terminal it
@@ -128,22 +129,31 @@ type chain struct {
 // ordinary user's process opened does not count, except for the caller's own session: anybody can
 // connect to any address, and nobody gains by locking out themselves.
 func (f *finder) climb(pid int, terminal string) chain {
-	line := f.ancestry(pid)
+	line, leads := f.ancestry(pid), []int(nil)
 	if terminal != "" && f.snapshot.Masters {
 		at := slices.IndexFunc(line, func(pid int) bool { return slices.Contains(f.open(pid).Masters, terminal) })
 		if at < 0 {
 			return chain{}
 		}
-		line = line[at:]
+		leads, line = line[:at], line[at:]
 	} else if terminal != "" && len(line) > 0 {
-		line = line[1:] // the shell itself serves nobody
+		leads, line = line[:1], line[1:] // the shell itself serves nobody
 	}
 	chosen, trusted := f.choose(line)
 	if len(chosen) == 0 {
 		return chain{}
 	}
 	top := f.lastHolder(line, chosen)
-	return chain{members: slices.Clone(line[:top+1]), sockets: chosen, trusted: trusted}
+	c := chain{members: slices.Clone(line[:top+1]), sockets: chosen, trusted: trusted}
+	if f.holds(line[0], chosen) || f.processes[line[0]].Terminal == "" { // sudo serves one within the session
+		c.leads = slices.Clone(leads)
+	}
+	return c
+}
+
+// holds reports whether a process has one of the sockets open.
+func (f *finder) holds(pid int, list []SocketID) bool {
+	return slices.ContainsFunc(f.open(pid).Sockets, func(id SocketID) bool { return slices.Contains(list, id) })
 }
 
 // lastHolder returns the index of the last process in a line that holds one of the sockets, or 0.

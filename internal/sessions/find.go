@@ -109,7 +109,7 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 		if k.Listening {
 			at := place{k.Space, portOf(k)}
 			f.listening[at] = append(f.listening[at], k)
-		} else if k.Remote.Port() != 0 {
+		} else if k.Remote.Port() != 0 && carries(k) {
 			f.byEnds[ends{k.Space, k.Protocol, k.Local, k.Remote}] = k.ID
 		}
 	}
@@ -151,8 +151,12 @@ func (f *finder) inside(k Socket) bool {
 }
 
 // otherEnd finds the socket at the other end of a connection that stays on this machine. That may be in
-// this run's network namespace where the connection is of another.
+// this run's network namespace where the connection is of another. Anybody can begin a connection, and
+// make one of UDP, whose ends are those of somebody else's (IPV6_FREEBIND of ipv6(7)).
 func (f *finder) otherEnd(k Socket) (id SocketID, known bool) {
+	if k.Protocol == "udp" && !f.here(k.Space, k.Remote.Addr()) {
+		return 0, false
+	}
 	for _, space := range []Space{k.Space, 0} {
 		if id, known = f.byEnds[ends{space, k.Protocol, k.Remote, k.Local}]; known {
 			return id, true
@@ -161,14 +165,15 @@ func (f *finder) otherEnd(k Socket) (id SocketID, known bool) {
 	return 0, false
 }
 
-// accepted reports whether a connection came in, as far as a server still listens at its port. A UDP
-// socket that takes packets from anybody counts.
+// accepted reports whether a connection came in, as far as a server still listens at its port, of root or
+// of the same user: anybody may listen at the port of a connection that went out, in the other family. A
+// UDP socket that takes packets from anybody counts.
 func (f *finder) accepted(k Socket) bool {
 	if k.Protocol == "udp" && k.Remote.Port() == 0 {
 		return true
 	}
 	return slices.ContainsFunc(f.listening[place{k.Space, portOf(k)}], func(l Socket) bool {
-		return l.Local.Addr().IsUnspecified() || l.Local.Addr() == k.Local.Addr()
+		return (l.UID <= 0 || l.UID == k.UID) && (l.Local.Addr().IsUnspecified() || l.Local.Addr() == k.Local.Addr())
 	})
 }
 
@@ -290,6 +295,7 @@ func (l *login) merge(s seed, c chain, record, hint *Login) {
 	l.members = append(l.members, c.members...)
 	slices.Sort(l.members)
 	l.members = slices.Compact(l.members)
+	l.leads = append(l.leads, c.leads...)
 	l.trusted = l.trusted || c.trusted
 	if l.record == nil {
 		l.record = record

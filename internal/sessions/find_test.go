@@ -68,6 +68,11 @@ func (m *machine) Holders(_ context.Context, list []Socket) (map[SocketID][]int,
 // process adds one; account is root, a name of a person, or of the system with a leading underscore.
 func (m *machine) process(pid, parent int, name, account, terminal string, open ...any) {
 	p := Process{PID: pid, Parent: parent, Name: name, Terminal: terminal, Pseudo: strings.HasPrefix(terminal, "pts/"), Leader: pid}
+	for _, above := range m.Processes {
+		if above.PID == parent && above.Terminal == terminal {
+			p.Leader = above.Leader
+		}
+	}
 	m.Processes = append(m.Processes, p)
 	if m.files == nil {
 		m.files, m.described = map[int]Files{}, map[int]Description{}
@@ -207,39 +212,60 @@ func TestWhatCarriesASession(t *testing.T) {
 		processes []int
 		ports     []Port
 	}{
-		"sshd": {func(*machine) {}, "203.0.113.7 own", []int{11, 12}, []Port{{"tcp", 22}}},
+		"sshd": {func(*machine) {}, "203.0.113.7 own", []int{11, 12, 13}, []Port{{"tcp", 22}}},
 		"a server of root that holds the terminal": {func(m *machine) {
 			m.tcp(31, "[::]:23", "")
 			m.tcp(32, "[::ffff:192.0.2.1]:23", "[::ffff:203.0.113.9]:4000")
 			m.process(30, 1, "x", "root", "", 31, 32, "pts/3")
 			m.process(33, 30, "login", "root", "pts/3")
-		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30}, []Port{{"tcp", 22}, {"tcp", 23}}},
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 13, 30, 33}, []Port{{"tcp", 22}, {"tcp", 23}}},
 		"an agent of root that has called out": {func(m *machine) {
 			m.tcp(32, "192.0.2.1:40000", "203.0.113.9:443")
 			m.process(30, 1, "x", "root", "", 32)
 			m.process(31, 30, "x", "root", "", "pts/3")
 			m.process(33, 31, "sh", "bob", "pts/3")
-		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30, 31}, []Port{{"tcp", 22}}},
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 13, 30, 31, 33}, []Port{{"tcp", 22}}},
+		"a command without a terminal": {func(m *machine) {
+			m.tcp(32, "192.0.2.1:22", "203.0.113.9:5000")
+			m.process(30, 10, "sshd", "root", "", 32)
+			m.process(31, 30, "sshd", "bob", "", 32)
+			m.process(33, 31, "rsync", "bob", "")
+			m.process(34, 33, "cat", "bob", "")
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 13, 30, 31, 33}, []Port{{"tcp", 22}}},
+		"a terminal of sudo within the session": {func(m *machine) {
+			m.process(30, 13, "sudo", "root", "pts/0", "pts/9")
+			m.process(31, 30, "bash", "root", "pts/9")
+		}, "203.0.113.7 own", []int{11, 12, 13, 30}, []Port{{"tcp", 22}}},
+		"somebody at the screen": {func(m *machine) {
+			m.process(30, 1, "login", "root", "tty1")
+			m.process(31, 30, "bash", "bob", "tty1")
+			m.Logins = []Login{{ID: "2", Leader: 30, User: "bob", Terminal: "tty1", Manager: true, Seat: true}}
+		}, "203.0.113.7 own", []int{11, 12, 13, 30, 31}, []Port{{"tcp", 22}}},
+		"a service manager of a user": {func(m *machine) {
+			m.process(30, 1, "systemd", "bob", "")
+			m.process(31, 30, "web", "bob", "")
+			m.Logins = []Login{{ID: "2", Leader: 30, User: "bob", Manager: true}}
+		}, "203.0.113.7 own", []int{11, 12, 13}, []Port{{"tcp", 22}}},
 		"UDP that is not connected": {func(m *machine) {
 			m.socket(32, "udp", "192.0.2.1:60001", "")
 			m.process(30, 1, "x", "bob", "", 32, "pts/3")
 			m.process(33, 30, "sh", "bob", "pts/3")
 			m.peers = []Peer{{60001, netip.MustParseAddr("203.0.113.9"), true}, {60001, netip.MustParseAddr("203.0.113.66"), false}}
-		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30}, []Port{{"tcp", 22}, {"udp", 60001}}},
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 13, 30, 33}, []Port{{"tcp", 22}, {"udp", 60001}}},
 		"a proxy before the server": {func(m *machine) {
 			m.tcp(30, "0.0.0.0:443", "")
 			m.tcp(31, "192.0.2.1:443", "203.0.113.9:4000")
 			m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
 			m.process(30, 1, "x", "_proxy", "", 30, 31, 32)
 			m.login(41, "bob", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
-		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30, 41, 42}, []Port{{"tcp", 22}, {"tcp", 443}}},
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 13, 30, 41, 42, 43}, []Port{{"tcp", 22}, {"tcp", 443}}},
 		"a proxy that reaches the server at an address that is routed to this machine": {func(m *machine) {
 			m.tcp(30, "0.0.0.0:443", "")
 			m.tcp(31, "192.0.2.1:443", "203.0.113.9:4000")
 			m.tcp(32, "198.51.100.7:40000", "198.51.100.7:22")
 			m.process(30, 1, "x", "_proxy", "", 30, 31, 32)
 			m.login(41, "bob", "pts/3", 33, "198.51.100.7:22", "198.51.100.7:40000")
-		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30, 41, 42}, []Port{{"tcp", 22}, {"tcp", 443}}},
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 13, 30, 41, 42, 43}, []Port{{"tcp", 22}, {"tcp", 443}}},
 		"two proxies, one behind the other": {func(m *machine) {
 			m.tcp(30, "0.0.0.0:443", "")
 			m.tcp(31, "192.0.2.1:443", "203.0.113.9:4000")
@@ -250,36 +276,36 @@ func TestWhatCarriesASession(t *testing.T) {
 			m.tcp(36, "192.0.2.1:40000", "192.0.2.1:22")
 			m.process(31, 1, "y", "_proxy", "", 34, 35, 36)
 			m.login(41, "bob", "pts/3", 33, "192.0.2.1:22", "192.0.2.1:40000")
-		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30, 31, 41, 42}, []Port{{"tcp", 22}, {"tcp", 443}, {"tcp", 8443}}},
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 13, 30, 31, 41, 42, 43}, []Port{{"tcp", 22}, {"tcp", 443}, {"tcp", 8443}}},
 		"a reverse tunnel": {func(m *machine) {
 			m.tcp(31, "192.0.2.1:40001", "203.0.113.9:22")
 			m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
 			m.process(30, 1, "ssh", "bob", "", 31, 32)
 			m.login(41, "bob", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
-		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30, 41, 42}, []Port{{"tcp", 22}}},
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 13, 30, 41, 42, 43}, []Port{{"tcp", 22}}},
 		"a reverse tunnel whose client talks through another program": {func(m *machine) {
 			m.tcp(31, "192.0.2.1:40001", "203.0.113.9:22")
 			m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
 			m.process(30, 1, "ssh", "bob", "", 32)
 			m.process(34, 30, "nc", "bob", "", 31)
 			m.login(41, "bob", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
-		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30, 34, 41, 42}, []Port{{"tcp", 22}}},
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 13, 30, 34, 41, 42, 43}, []Port{{"tcp", 22}}},
 		"from another session": {func(m *machine) {
 			m.login(21, "mallory", "pts/1", 3, "192.0.2.1:22", "203.0.113.8:5000")
 			m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
 			m.process(30, 23, "ssh", "mallory", "pts/1", 32)
 			m.login(41, "bob", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
-		}, "203.0.113.7 own, 203.0.113.8 others'", []int{11, 12, 21, 22, 30, 41, 42}, []Port{{"tcp", 22}}},
+		}, "203.0.113.7 own, 203.0.113.8 others'", []int{11, 12, 13, 21, 22, 23, 30, 41, 42, 43}, []Port{{"tcp", 22}}},
 		"through a port that another session forwards": {func(m *machine) {
 			m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
 			m.tcp(34, "192.0.2.1:40002", "203.0.113.66:80")
 			m.files[12] = Files{Sockets: []SocketID{2, 32, 34}, Masters: []string{"pts/0"}}
 			m.login(41, "bob", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
-		}, "203.0.113.7 own", []int{11, 12, 41, 42}, []Port{{"tcp", 22}}},
+		}, "203.0.113.7 own", []int{11, 12, 13, 41, 42, 43}, []Port{{"tcp", 22}}},
 		"a tunnel of the network": {func(m *machine) {
 			m.process(60, 1, "wg", "root", "")
 			m.tunnels = []Tunnel{{Interface: "t0", Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.99")}, Ports: []Port{{"udp", 51820}}, Processes: []int{60}}}
-		}, "203.0.113.7 own, 203.0.113.99 own", []int{11, 12, 60}, []Port{{"tcp", 22}, {"udp", 51820}}},
+		}, "203.0.113.7 own, 203.0.113.99 own", []int{11, 12, 13, 60}, []Port{{"tcp", 22}, {"udp", 51820}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := sshd()
@@ -319,6 +345,41 @@ func TestWhatCarriesASession(t *testing.T) {
 }
 
 // What an ordinary user can do without anybody logging in must not make an address one of a session.
+// Any user can begin a connection from an address that is not this machine's (IPV6_FREEBIND), and listen at a
+// port of somebody else's connection that went out.
+func TestNobodyHidesTheConnectionOfAnother(t *testing.T) {
+	for name, c := range map[string]func(*machine){
+		"a mirror that nobody answers": func(m *machine) {
+			m.Sockets = append(m.Sockets, Socket{ID: 90, Protocol: "tcp", Local: netip.MustParseAddrPort("203.0.113.7:5000"), Remote: netip.MustParseAddrPort("192.0.2.1:22"), UID: 1002})
+			m.tcp(91, "192.0.2.1:40000", "203.0.113.66:443")
+			m.process(90, 1, "x", "mallory", "", 90, 91)
+		},
+		"a listener at the port of a connection that went out": func(m *machine) {
+			m.tcp(32, "192.0.2.1:40000", "203.0.113.9:443")
+			m.tcp(33, "192.0.2.1:40001", "203.0.113.10:443")
+			m.process(30, 1, "agent", "root", "", 33)
+			m.process(31, 30, "worker", "root", "", 32)
+			m.process(32, 31, "sh", "root", "", "pts/3")
+			m.process(33, 32, "sh", "bob", "pts/3")
+			m.Sockets = append(m.Sockets, Socket{ID: 90, Protocol: "tcp", Local: netip.MustParseAddrPort("[::]:40001"), Listening: true, UID: 1002})
+			m.process(90, 1, "x", "mallory", "", 90)
+		},
+	} {
+		m := sshd()
+		m.process(50, 13, "sentinel", "root", "pts/0")
+		m.Self = 50
+		c(m)
+		model, got := summary(t, m)
+		want := "203.0.113.7 own"
+		if strings.HasPrefix(name, "a listener") {
+			want += ", 203.0.113.9 others'"
+		}
+		if got != want || len(model.Processes[90].Sessions) > 0 || len(model.Gaps) > 0 {
+			t.Errorf("%s: %s, want %s; %+v, gaps %+v", name, got, want, model.Processes[90], model.Gaps)
+		}
+	}
+}
+
 func TestAnOrdinaryUserCannotClaimAnAddress(t *testing.T) {
 	for name, do := range map[string]func(*machine){
 		"calls itself sshd": func(m *machine) {

@@ -21,7 +21,7 @@ func (f *finder) name(pid int) string {
 
 // follow goes from the connections of a session to what carries them.
 func (f *finder) follow(l *login) {
-	for _, pid := range l.members {
+	for _, pid := range slices.Concat(l.members, f.served(l)) {
 		f.claimProcess(pid, l.Session, "")
 	}
 	w := walk{finder: f, to: l, seen: map[SocketID]bool{}, passed: map[int]bool{}}

@@ -60,6 +60,8 @@ var critical = []processes.CriticalRule{
 		Names: []string{
 			"Xorg", "X", "Xwayland", "gnome-shell", "kwin_wayland", "kwin_x11", "mutter", "muffin", "cinnamon", "cosmic-comp",
 			"sway", "weston", "Hyprland", "labwc", "wayfire", "river", "niri", "cage",
+			"gnome-session-binary", "gnome-session-service", "plasma_session", "startplasma-wayland", "startplasma-x11", "ksmserver",
+			"xfce4-session", "mate-session", "lxsession", "lxqt-session", "cinnamon-session", "cinnamon-session-binary", "cosmic-session",
 		},
 		SystemFile: true,
 		Restart:    true,
