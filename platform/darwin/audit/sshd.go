@@ -21,25 +21,25 @@ func sshChecks() []check {
 			Reference:   "mSCP os_sshd_permit_root_login_configure",
 			Description: "root is the one name that every attacker knows, and its password opens everything.",
 			Formula:     "PASS when PermitRootLogin is no, or allows keys only (prohibit-password, the default). FAIL when it is yes, WARN in a Match block. " + whenOn,
-		}, Run: sshRule{"permitrootlogin", "prohibit-password", func(v string) bool { return v != "yes" }, "PermitRootLogin no"}.run},
+		}, Run: sshRule{[]string{"permitrootlogin"}, "prohibit-password", func(v string) bool { return v != "yes" }, "PermitRootLogin no"}.run},
 		{About: audit.About{
 			ID: "ssh.password_auth", Name: "SSH login with passwords", Severity: audit.Medium, Weight: 5,
 			Reference:   "mSCP auth_ssh_password_authentication_disable",
 			Description: "Passwords can be guessed and stolen; keys cannot be guessed.",
-			Formula:     "PASS when PasswordAuthentication is no. WARN when it is yes, which is the default. " + whenOn,
-		}, Run: sshRule{"passwordauthentication", "yes", func(v string) bool { return v == "no" }, "PasswordAuthentication no"}.warns},
+			Formula:     "PASS when PasswordAuthentication and KbdInteractiveAuthentication are no. WARN when one is yes, which is the default of both: PAM asks for the password in the second. " + whenOn,
+		}, Run: sshRule{[]string{"passwordauthentication", "kbdinteractiveauthentication"}, "yes", func(v string) bool { return v == "no" }, "PasswordAuthentication no and KbdInteractiveAuthentication no, once your key is known to work"}.warns},
 		{About: audit.About{
 			ID: "ssh.empty_passwords", Name: "SSH login without a password", Severity: audit.High, Weight: 7,
 			Reference:   "sshd_config(5): PermitEmptyPasswords",
 			Description: "Accounts without a password are open to the network.",
 			Formula:     "PASS when PermitEmptyPasswords is no, the default. FAIL when it is yes, WARN in a Match block. " + whenOn,
-		}, Run: sshRule{"permitemptypasswords", "no", func(v string) bool { return v == "no" }, "PermitEmptyPasswords no"}.run},
+		}, Run: sshRule{[]string{"permitemptypasswords"}, "no", func(v string) bool { return v == "no" }, "PermitEmptyPasswords no"}.run},
 		{About: audit.About{
 			ID: "ssh.max_auth_tries", Name: "SSH attempts per connection", Severity: audit.Low, Weight: 2,
 			Reference:   "sshd_config(5): MaxAuthTries",
 			Description: "Many attempts in one connection make guessing cheap.",
 			Formula:     "PASS when MaxAuthTries is 6, the default, or less. WARN when it is more. " + whenOn,
-		}, Run: sshRule{"maxauthtries", "6", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && n <= 6 }, "MaxAuthTries 4"}.warns},
+		}, Run: sshRule{[]string{"maxauthtries"}, "6", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && n <= 6 }, "MaxAuthTries 4"}.warns},
 	}
 }
 
@@ -69,11 +69,12 @@ func (m *machine) sshd(ctx context.Context) (sshdconf.Server, error) {
 	})
 }
 
-// An sshRule is a rule about one setting of sshd.
+// An sshRule is a rule about settings of sshd that have the same good values.
 type sshRule struct {
-	keyword, byDefault string
-	good               func(value string) bool
-	set                string // the line that fixes it
+	keywords  []string
+	byDefault string
+	good      func(value string) bool
+	set       string // the lines that fix it
 }
 
 func (r sshRule) run(ctx context.Context, m *machine) audit.Finding {
@@ -83,7 +84,7 @@ func (r sshRule) warns(ctx context.Context, m *machine) audit.Finding {
 	return r.judge(ctx, m, audit.Warn)
 }
 
-// judge checks the global setting, and warns if a Match block overrides it for some
+// judge checks the global settings, and warns if a Match block overrides one for some
 // users.
 func (r sshRule) judge(ctx context.Context, m *machine, bad audit.Status) audit.Finding {
 	s, err := m.sshd(ctx)
@@ -93,17 +94,24 @@ func (r sshRule) judge(ctx context.Context, m *machine, bad audit.Status) audit.
 	if err != nil {
 		return audit.Unread("Remote Login", err)
 	}
-	setting, known := s.Setting(r.keyword, r.byDefault)
-	value := strings.ToLower(setting.Value)
-	if !known {
-		return audit.Unread("sshd_config", s.Files.Hole)
-	}
 	fix := "Write the line " + r.set + " into a file in /etc/ssh/sshd_config.d whose name sorts before the others; the next connection follows it."
-	if !r.good(value) {
-		return audit.Finding{Status: bad, Value: r.keyword + " " + value, Fix: fix, Evidence: []string{setting.String()}}
+	var values, wrong, evidence []string
+	for _, keyword := range r.keywords {
+		setting, known := s.Setting(keyword, r.byDefault)
+		if !known {
+			return audit.Unread("sshd_config", s.Files.Hole)
+		}
+		value := strings.ToLower(setting.Value)
+		values = append(values, keyword+" "+value)
+		if !r.good(value) {
+			wrong, evidence = append(wrong, keyword+" "+value), append(evidence, setting.String())
+		}
+	}
+	if len(wrong) > 0 {
+		return audit.Finding{Status: bad, Value: strings.Join(wrong, ", "), Fix: fix, Evidence: evidence}
 	}
 	inBlock := slices.IndexFunc(s.Files.Matched, func(one sshdconf.Setting) bool {
-		return one.Keyword == r.keyword && !r.good(strings.ToLower(one.Value))
+		return slices.Contains(r.keywords, one.Keyword) && !r.good(strings.ToLower(one.Value))
 	})
 	switch {
 	case inBlock >= 0:
@@ -111,6 +119,6 @@ func (r sshRule) judge(ctx context.Context, m *machine, bad audit.Status) audit.
 	case s.Files.Hole != nil:
 		return audit.Unread("sshd_config", s.Files.Hole) // a Match block may undo it
 	default:
-		return audit.Passed(r.keyword + " " + value)
+		return audit.Passed(strings.Join(values, ", "))
 	}
 }
