@@ -114,11 +114,7 @@ func parseEnrollment(stdout []byte) (enrollment, error) {
 // dump-trust-settings -d. If there are none it prints a message, with status 0 on newer systems
 // and 1 on older ones.
 func parseTrust(r sysexec.Result) ([]string, error) {
-	said := string(r.Stdout) + "\n" + string(r.Stderr)
-	if strings.Contains(said, "No Trust Settings were found") {
-		return nil, nil
-	}
-	total := -1
+	total, none := -1, false
 	var names []string
 	for line := range strings.Lines(string(r.Stdout)) {
 		line = strings.TrimSpace(line)
@@ -131,6 +127,12 @@ func parseTrust(r sysexec.Result) ([]string, error) {
 		if name, ok := strings.CutPrefix(line, "Cert "+strconv.Itoa(len(names))+": "); ok && len(names) < maxListed {
 			names = append(names, name)
 		}
+	}
+	for line := range strings.Lines(string(r.Stdout) + "\n" + string(r.Stderr)) {
+		none = none || strings.TrimSpace(line) == "SecTrustSettingsCopyCertificates: No Trust Settings were found."
+	}
+	if none && total < 0 { // a certificate chooses its name: what it says of the list is not asked
+		return nil, nil
 	}
 	if total < 0 || r.Exit != 0 || min(total, maxListed) != len(names) {
 		return nil, errUnknownOutput
