@@ -247,7 +247,10 @@ func TestSessionsOfRealServersAreFound(t *testing.T) {
 	s := newSite(t)
 	knock(t, eve, net.JoinHostPort(here, "2201"))
 	own := s.ssh("peer", ann, here, "2201", "-tt")
-	s.ssh("peer", bob, here, "2201") // without a terminal
+	other := s.ssh("peer", bob, here, "2201") // without a terminal
+	if m := model(t, own); m.Processes[own].Whose() != sessions.Own || m.Processes[other].Sessions == nil {
+		t.Errorf("the shells that sessions end with: %v, %v", m.Processes[own], m.Processes[other])
+	}
 	if got, want := whose(model(t, own)), ann+" own, "+bob+" others'"; got != want {
 		t.Errorf("OpenSSH: %s, want %s", got, want)
 	}
