@@ -170,7 +170,7 @@ func (s *survey) homes(ctx context.Context) {
 	for _, h := range read {
 		s.homeEntries(h, keys)
 		if managers[h.user.UID] == nil {
-			managers[h.user.UID] = &manager{user: h.user, files: map[string]file{}, enabled: map[string]bool{}}
+			managers[h.user.UID] = &manager{user: h.user, files: map[string]file{}, parsed: map[string]unit{}, enabled: map[string]bool{}}
 		}
 		managers[h.user.UID].take(h)
 	}

@@ -11,13 +11,19 @@ import (
 
 func TestUnitsAreReadWithTheirDropIns(t *testing.T) {
 	var u unit
-	u.read("[Service]\nExecStart=/bin/a\nExecStart=-/bin/b x\n; ExecStart=/no\nUser=mira\n[Timer]\nOnCalendar=daily\nUnit=x.service\n")
-	u.read("[Service]\nExecStartPre=+!!/bin/pre\nExecStart=\nExecStart=@/bin/c name \\\n  /tmp/arg\nEnvironment=A=b \"LD_PRELOAD=/x.so\"\n[Timer]\nOnCalendar=\nOnCalendar=hourly\n")
+	u.read("u.service", "[Service]\nExecStart=/bin/a\nExecStart=-/bin/b x\n; ExecStart=/no\nUser=mira\n[X-a]\nUser=other\nExecStart=\n[[Service]\nUser=other\n[Unit]\nSourcePath=/etc/x\n")
+	u.read("service", "[Service]\nExecStartPre=+!!/bin/pre\nExecStart=\nExecStart=@/bin/c name \\\n  /tmp/arg\nEnvironment=A=b \"LD_PRELOAD=/x.so\"\n")
 	if diff := cmp.Diff([]string{"/bin/c", "/bin/pre", "/x.so"}, u.programs()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"OnCalendar=hourly"}, u.triggers); diff != "" || u.activates != "x.service" || u.user != "mira" {
-		t.Errorf("%s %+v", diff, u)
+	if u.user != "mira" || u.source != "/etc/x" {
+		t.Errorf("%+v", u)
+	}
+	var timer unit
+	timer.read("u.timer", "[Timer]\nOnCalendar=daily\nUnit=x.service\n[Path]\nUnit=y.service\n[Service]\nUser=mira\n")
+	timer.read("u.timer", "[Timer]\nOnCalendar=\nOnCalendar=hourly\n")
+	if diff := cmp.Diff([]string{"OnCalendar=hourly"}, timer.triggers); diff != "" || timer.activates != "x.service" || timer.user != "" {
+		t.Errorf("%s %+v", diff, timer)
 	}
 }
 
@@ -104,7 +110,7 @@ func FuzzParsers(f *testing.F) {
 	f.Add("DPkg::Post-Invoke { \"/bin/a\"; };\npost-invoke=/bin/b\npostrotate\n/bin/c\nendscript\n:a:M::b::/bin/d:\nL /x - - - - \"/bin/e f\"\nPlugin a b.so\na: \"|/bin/g\"")
 	f.Fuzz(func(t *testing.T, text string) {
 		var u unit
-		u.read(text)
+		u.read(text, text)
 		_, exec := autostart("x", text)
 		_, bus := busService("x", "", text)
 		for _, list := range [][]string{u.programs(), exec, bus, scriptPrograms([]byte(text)), openrcPrograms([]byte(text)), (&survey{}).udevPrograms(text)} {

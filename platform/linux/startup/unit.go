@@ -16,6 +16,7 @@ type unit struct {
 	environment []string
 	triggers    []string // "OnCalendar=daily", "ListenStream=/run/x"
 	activates   string   // the unit that a timer, socket or path starts
+	accepts     bool     // the socket starts an instance for each connection
 	source      string   // the file that a generator made it from
 	user        string
 }
@@ -32,13 +33,25 @@ var triggerSettings = []string{
 
 const maxSettings = 50 // of one kind in a unit
 
-// read takes the settings of a file over those that were read before. An empty value clears a list.
-func (u *unit) read(text string) {
+// ownSection is the section of the settings of a kind of unit, by the name of one, or of its kind alone.
+func ownSection(name string) string {
+	kind := name[strings.LastIndexByte(name, '.')+1:]
+	return strings.ToUpper(kind[:min(1, len(kind))]) + kind[min(1, len(kind)):]
+}
+
+// read takes the settings of a file of a unit over those that were read before. An empty value clears
+// a list. What stands in sections of other kinds, or in those for others to read ("X-"), counts for
+// nothing.
+func (u *unit) read(name, text string) {
 	if u.commands == nil {
 		u.commands = map[string][]string{}
 	}
-	settings(text, func(_, name, value string) {
+	own := ownSection(name)
+	settings(text, func(section, name, value string) {
 		switch {
+		case section == "Unit" && name == "SourcePath":
+			u.source = value
+		case section != own:
 		case slices.Contains(commandSettings, name):
 			if u.commands[name] = append(u.commands[name], value); value == "" {
 				u.commands[name] = nil
@@ -52,8 +65,8 @@ func (u *unit) read(text string) {
 			u.triggers = append(u.triggers, name+"="+value)
 		case name == "Unit" || name == "Service":
 			u.activates = value
-		case name == "SourcePath":
-			u.source = value
+		case name == "Accept":
+			u.accepts = slices.Contains([]string{"1", "yes", "y", "true", "t", "on"}, strings.ToLower(value))
 		case name == "User":
 			u.user = value
 		}
@@ -135,7 +148,7 @@ func settings(text string, use func(section, name, value string)) {
 		}
 		line, joined = strings.TrimSpace(joined+line), ""
 		if strings.HasPrefix(line, "[") {
-			section = strings.Trim(line, "[]")
+			section = strings.TrimSuffix(line[1:], "]")
 			continue
 		}
 		if name, value, ok := strings.Cut(line, "="); ok {

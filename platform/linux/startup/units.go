@@ -11,6 +11,7 @@ import (
 
 	"sentinel/internal/startup"
 	"sentinel/internal/userdb"
+	"sentinel/platform/unix/shellscript"
 )
 
 // The directories of unit files, first what counts (systemd.unit(5)).
@@ -110,12 +111,17 @@ func (s *survey) unitFile(set *unitSet, file, name string) {
 	set.own[name] = !vendor && (path.Ext(name) != ".service" || !strings.HasPrefix(file, "/run/systemd/transient/"))
 }
 
+// namesOf are the names of the files of a unit: its own and, of an instance, that of its template.
+func namesOf(unit string) []string {
+	if before, _, ok := strings.Cut(unit, "@"); ok {
+		return []string{unit, before + "@" + path.Ext(unit)}
+	}
+	return []string{unit}
+}
+
 // find returns the file of a unit, of its template if it is an instance.
 func (u *unitSet) find(name string) (file string, names []string) {
-	names = []string{name}
-	if at := strings.IndexByte(name, '@'); at >= 0 {
-		names = append(names, name[:at+1]+path.Ext(name))
-	}
+	names = namesOf(name)
 	for _, n := range names {
 		if u.files[n] != "" {
 			return u.files[n], names
@@ -156,12 +162,13 @@ func (s *survey) unitEntry(set *unitSet, name string, kind startup.Kind) {
 	if kind == "" {
 		e.Kind = unitKinds[path.Ext(name)]
 	}
-	ran := u
+	programs := u.programs()
 	if path.Ext(name) != ".service" {
-		ran = s.effective(set, activated(name, u.activates))
+		ran := s.effective(set, activated(name, u))
 		e.User = ran.user
+		programs = shellscript.Once(append(programs, ran.programs()...))
 	}
-	added := s.add(f, e, ran.programs()...)
+	added := s.add(f, e, programs...)
 	if strings.HasPrefix(f.name, "/run/systemd/generator") {
 		s.fromGenerator(added, u)
 	}
@@ -179,12 +186,17 @@ func (s *survey) fromGenerator(e *entry, u unit) {
 	}
 }
 
-// activated is the unit that a timer, socket or path starts.
-func activated(name, unit string) string {
-	if unit != "" {
-		return unit
+// activated is the unit that a timer, socket or path starts, of a socket beside programs of its own.
+func activated(name string, u unit) string {
+	before := strings.TrimSuffix(name, path.Ext(name))
+	switch {
+	case u.accepts: // systemd.socket(5)
+		return before + "@.service"
+	case u.activates != "":
+		return u.activates
+	default:
+		return before + ".service"
 	}
-	return strings.TrimSuffix(name, path.Ext(name)) + ".service"
 }
 
 // effective is a unit with its drop-ins.
@@ -192,12 +204,12 @@ func (s *survey) effective(set *unitSet, name string) unit {
 	var u unit
 	from, names := set.find(name)
 	if f, ok := s.open(from); from != "" && ok {
-		u.read(s.text(f))
+		u.read(name, s.text(f))
 	}
 	for _, n := range names {
 		for _, dropIn := range set.dropIns[n] {
 			if f, ok := s.open(dropIn); ok {
-				u.read(s.text(f))
+				u.read(name, s.text(f))
 			}
 		}
 	}
@@ -217,7 +229,7 @@ func (s *survey) dropInEntries(set *unitSet, kind startup.Kind) {
 				continue
 			}
 			var u unit
-			u.read(s.text(f))
+			u.read(name, s.text(f))
 			e := startup.Entry{Kind: startup.DropIn, Name: name + ": " + path.Base(file), Identity: name, When: strings.Join(u.triggers, ", "), User: u.user}
 			if kind != "" {
 				e.Kind = kind

@@ -9,6 +9,7 @@ import (
 
 	"sentinel/internal/startup"
 	"sentinel/internal/userdb"
+	"sentinel/platform/unix/shellscript"
 )
 
 // A manager is what the service manager of a user starts, of all directories of the user.
@@ -16,6 +17,7 @@ type manager struct {
 	user    userdb.User
 	files   map[string]file // by their names
 	first   map[string]file // by the names of units: of those in several directories, the first
+	parsed  map[string]unit // by the names of files, which many timers may name
 	enabled map[string]bool
 	cut     bool // not all directories were read whole
 }
@@ -24,9 +26,8 @@ type manager struct {
 func (m *manager) take(h *home) {
 	m.cut = m.cut || h.cut
 	for unit := range h.enabled {
-		m.enabled[unit] = true
-		if before, _, ok := strings.Cut(unit, "@"); ok { // an instance of a template
-			m.enabled[before+"@"+path.Ext(unit)] = true
+		for _, name := range namesOf(unit) {
+			m.enabled[name] = true
 		}
 	}
 	for name, f := range h.files {
@@ -38,11 +39,25 @@ func (m *manager) take(h *home) {
 
 // find returns the file of a unit, in the directory of another if it is there.
 func (m *manager) find(unit, beside string) (file, bool) {
-	if f, ok := m.files[path.Join(beside, unit)]; ok {
-		return f, true
+	for _, name := range namesOf(unit) {
+		if f, ok := m.files[path.Join(beside, name)]; ok {
+			return f, true
+		}
+		if f, ok := m.first[name]; ok {
+			return f, true
+		}
 	}
-	f, ok := m.first[unit]
-	return f, ok
+	return file{}, false
+}
+
+// parse returns what a file says of a unit.
+func (s *survey) parse(m *manager, unitName string, f file) unit {
+	u, ok := m.parsed[f.name]
+	if !ok {
+		u.read(unitName, s.text(f))
+		m.parsed[f.name] = u
+	}
+	return u
 }
 
 // index makes first anew.
@@ -59,25 +74,31 @@ func (s *survey) homeUnits(m *manager) {
 	m.index(names)
 	for _, name := range names {
 		f := m.files[name]
-		var one unit
-		one.read(s.text(f))
 		unitName, directory := path.Base(name), path.Dir(name)
-		enabled := m.isEnabled(unitName)
-		if before, ok := strings.CutSuffix(path.Base(directory), ".d"); ok && strings.Contains(before, ".") {
-			unitName, enabled = before+": "+unitName, nil
-		} else if m.isPassing(unitName, directory) || s.isListed(directory, s.text(f)) {
+		if of, ok := strings.CutSuffix(path.Base(directory), ".d"); ok { // of a unit, or of all of a kind
+			var u unit
+			u.read(of, s.text(f))
+			s.homeUnit(m, f, of+": "+unitName, u, nil, u.programs())
 			continue
 		}
-		ran := one
+		if m.isPassing(unitName, directory) || s.isListed(directory, s.text(f)) {
+			continue
+		}
+		u := s.parse(m, unitName, f)
+		programs := u.programs()
 		if path.Ext(unitName) != ".service" {
-			if service, ok := m.find(activated(unitName, one.activates), directory); ok {
-				ran = unit{}
-				ran.read(s.text(service))
+			started := activated(unitName, u)
+			if of, ok := m.find(started, directory); ok {
+				programs = shellscript.Once(append(programs, s.parse(m, started, of).programs()...))
 			}
 		}
-		e := startup.Entry{Kind: startup.UserUnit, Name: unitName, Identity: unitName, When: strings.Join(one.triggers, ", "), User: m.user.Name, Enabled: enabled}
-		s.addUser(m.user, f, e, ran.programs()...)
+		s.homeUnit(m, f, unitName, u, m.isEnabled(unitName), programs)
 	}
+}
+
+func (s *survey) homeUnit(m *manager, f file, name string, u unit, enabled *bool, programs []string) {
+	e := startup.Entry{Kind: startup.UserUnit, Name: name, Identity: name, When: strings.Join(u.triggers, ", "), User: m.user.Name, Enabled: enabled}
+	s.addUser(m.user, f, e, programs...)
 }
 
 // isEnabled reports whether something starts a unit; nil if that is not known.
@@ -104,7 +125,7 @@ var conditions = []string{"systemd-xdg-autostart-condition", "gnome-systemd-auto
 // unit was made of any entry.
 func (s *survey) isListed(directory, text string) bool {
 	var u unit
-	u.read(text)
+	u.read("x.service", text)
 	made := strings.HasPrefix(directory, runtimePlace+"/") && strings.HasPrefix(path.Clean(u.source), "/etc/xdg/autostart/") && len(u.commands["ExecStart"]) == 1
 	settings(text, func(_, name, value string) {
 		made = made && slices.Contains(generated, name) && (name != "ExecCondition" || isCondition(value))

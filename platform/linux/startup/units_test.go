@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/testenv"
+)
+
+// unitPrograms are the programs of the entries of a machine with one user, by name.
+func unitPrograms(t *testing.T, files, links map[string]string) map[string]string {
+	t.Helper()
+	files["etc/passwd"] = "mira:x:" + strconv.Itoa(os.Geteuid()+1) + ":1000::/home/mira:/bin/sh\n"
+	root := testenv.Plant(t, files)
+	for name, to := range links {
+		name = filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.Symlink(to, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]string{}
+	for _, e := range surveyed(t, root, nil).Entries {
+		var programs []string
+		for _, p := range e.Programs {
+			programs = append(programs, p.Path)
+		}
+		got[e.Name] = strings.Join(programs, " ")
+	}
+	return got
+}
+
+// What a unit runs is not hidden behind another that its text names.
+func TestUnitsOfAUserTellWhatTheyRun(t *testing.T) {
+	got := map[string]string{}
+	for name, text := range map[string]string{
+		"harmless.service":      "[Service]\nExecStart=/usr/bin/true\n",
+		"job@.service":          "[Service]\nExecStart=/opt/job\n",
+		"con@.service":          "[Service]\nExecStart=/opt/con\n",
+		"con.service":           "[Service]\nExecStart=/usr/bin/true\n",
+		"service.d/all.conf":    "[Service]\nExecStartPre=/opt/all\n",
+		"a.service.d/x.conf":    "[Service]\nExecStartPre=/opt/x\n[X-a]\nUnit=harmless.service\n",
+		"a.service.d/seen.conf": "[Service]\nExecStartPre=/opt/seen\n",
+		"a.timer":               "[Timer]\nOnCalendar=daily\nUnit=job@1.service\n[X-a]\nUnit=harmless.service\n",
+		"b.timer":               "[Timer]\nOnCalendar=daily\nUnit=seen.conf\n",
+		"s.socket":              "[Socket]\nListenStream=1\nExecStartPre=/opt/pre\nExecStopPost=/opt/post\nService=harmless.service\n",
+		"con.socket":            "[Socket]\nListenStream=2\nAccept=yes\n",
+	} {
+		got["home/mira/.config/systemd/user/"+name] = text
+	}
+	want := map[string]string{
+		"harmless.service": "/usr/bin/true", "job@.service": "/opt/job", "con@.service": "/opt/con", "con.service": "/usr/bin/true", "service: all.conf": "/opt/all",
+		"a.service: x.conf": "/opt/x", "a.service: seen.conf": "/opt/seen", "a.timer": "/opt/job", "b.timer": "", "s.socket": "/opt/pre /opt/post /usr/bin/true", "con.socket": "/opt/con",
+	}
+	if diff := cmp.Diff(want, unitPrograms(t, got, nil)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSocketsOfTheSystemTellTheirOwnPrograms(t *testing.T) {
+	got := unitPrograms(t, map[string]string{
+		"etc/systemd/system/s.socket":         "[Socket]\nListenStream=1\nExecStartPre=/opt/pre\nService=harmless.service\n",
+		"usr/lib/systemd/system/con.socket":   "[Socket]\nListenStream=2\nAccept=yes\n",
+		"usr/lib/systemd/system/con@.service": "[Service]\nExecStart=/opt/con\n",
+		"usr/lib/systemd/system/con.service":  "[Service]\nExecStart=/usr/bin/true\n",
+		"lib/systemd/system/harmless.service": "[Service]\nExecStart=/usr/bin/true\n",
+		"etc/systemd/system/service.d/x.conf": "[Service]\nExecStartPre=/opt/all\n",
+	}, map[string]string{"etc/systemd/system/sockets.target.wants/con.socket": "/usr/lib/systemd/system/con.socket"})
+	want := map[string]string{"s.socket": "/opt/pre /usr/bin/true", "con.socket": "/opt/con", "service: x.conf": "/opt/all"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Thousands of timers may name one large file.
+func TestAUnitIsParsedOnce(t *testing.T) {
+	s, m := newSurvey(Parts{}), &manager{parsed: map[string]unit{}}
+	for _, text := range []string{"[Service]\nExecStart=/opt/a\n", "[Service]\nExecStart=/opt/b\n"} {
+		u := s.parse(m, "x.service", file{name: "/x.service", raw: []byte(text)})
+		if diff := cmp.Diff([]string{"/opt/a"}, u.programs()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
