@@ -44,7 +44,7 @@ var hookFiles = []hookFile{
 	{startup.DropIn, "every service", "", below("/systemd/system.conf.d/", "/etc/systemd/system.conf"), ".conf", managerEnvironment},              // systemd-system.conf(5)
 	{startup.DropIn, "every service of users", "", below("/systemd/user.conf.d/", "/etc/systemd/user.conf"), ".conf", managerEnvironment},         // systemd-system.conf(5)
 	{startup.Socket, "network", "", []string{"/etc/inetd.conf", "/etc/inetd.d/"}, "", inetdServices},                                              // inetd(8)
-	{startup.Socket, "network", "", []string{"/etc/xinetd.d/"}, "", xinetdService},                                                                // xinetd.conf(5)
+	{startup.Socket, "network", "", []string{"/etc/xinetd.conf", "/etc/xinetd.d/"}, "", xinetdServices},                                           // xinetd.conf(5)
 	{startup.MailProgram, "mail", "", []string{"/etc/aliases", "/etc/mail/aliases", "/etc/postfix/aliases"}, "", mailPrograms},                    // aliases(5)
 	{startup.ShellStart, "login", "", below("/environment.d/"), ".conf", wholeScript},                                                             // environment.d(5)
 	{startup.LoginScript, "graphical login", "", []string{"/etc/xdg/plasma-workspace/env/", "/usr/share/plasma-workspace/env/"}, "", wholeScript}, // startplasma of KDE

@@ -88,7 +88,8 @@ func logrotateScripts(text string) []hook {
 		words := strings.Fields(line)
 		switch {
 		case len(words) > 0 && words[0] == "endscript" && open != nil:
-			open.programs = shellscript.Programs(open.content)
+			_, script, _ := strings.Cut(open.content, "\n")
+			open.programs = shellscript.Programs(script)
 			list, open = append(list, *open), nil
 		case open != nil:
 			open.content += line
@@ -97,9 +98,6 @@ func logrotateScripts(text string) []hook {
 		case len(words) > 1 && (words[0] == "compresscmd" || words[0] == "uncompresscmd"):
 			list = append(list, hook{words[0], number, line, shellscript.Command(words[1:])})
 		}
-	}
-	for i := range list {
-		list[i].programs = slices.DeleteFunc(list[i].programs, func(p string) bool { return slices.Contains(logrotateBlocks, p) })
 	}
 	return list
 }
@@ -216,33 +214,54 @@ func inetdServices(text string) []hook {
 	return list
 }
 
-// xinetdService reads the service of a file, unless it is off.
-func xinetdService(text string) []hook {
+// xinetdServices reads blocks "service NAME", "{", "ATTRIBUTE = VALUE", "}", but for those that are off.
+func xinetdServices(text string) []hook {
+	var list []hook
 	var one hook
 	off := false
-	settings(text, func(_, name, value string) {
-		switch name {
-		case "server":
-			one.programs = append(one.programs, shellscript.Command(split(value))...)
-		case "disable":
+	end := func() {
+		if !off && one.programs != nil {
+			list = append(list, one)
+		}
+		one, off = hook{}, false
+	}
+	eachLine(text, func(number int, line string, words []string) {
+		name, value, set := strings.Cut(line, "=")
+		switch value = strings.TrimSpace(value); {
+		case !set && words[0] == "service" && len(words) > 1:
+			end()
+			one = hook{name: words[1], line: number, content: line}
+		case !set:
+		case strings.TrimSpace(name) == "disable":
 			off = value == "yes"
+		case strings.TrimSpace(name) == "server":
+			one.content += "\n" + line
+			one.programs = append(one.programs, shellscript.Command(split(value))...)
 		}
 	})
-	if off || one.programs == nil {
-		return nil
-	}
-	return []hook{one}
+	end()
+	return list
 }
 
-// mailPrograms finds the programs that mail is given to: "|PROGRAM", alone on a line or behind a name,
-// in quotes or not.
+// mailCommand is an address that is a program, in quotes before the bar or behind it, or in none.
+var mailCommand = lazyregexp.New(`"\|((?:[^"\\]|\\.)*)"|\|"((?:[^"\\]|\\.)*)"|\|((?:[^",]|"(?:[^"\\]|\\.)*")*)`)
+
+// mailPrograms finds the programs that mail is given to: each "|PROGRAM" of a line, behind a name or not.
 func mailPrograms(text string) []hook {
 	var list []hook
 	eachLine(text, func(number int, line string, _ []string) {
-		if names, program, piped := strings.Cut(line, "|"); piped {
-			name, _, _ := strings.Cut(names, ":")
-			list = append(list, hook{strings.Trim(name, `" `), number, line, shellscript.Programs(strings.Trim(program, `" `))})
+		names, _, piped := strings.Cut(line, "|")
+		if !piped {
+			return
 		}
+		name, _, _ := strings.Cut(names, ":")
+		one := hook{name: strings.Trim(name, `" `), line: number, content: line}
+		for _, match := range mailCommand.Get().FindAllStringSubmatch(line, -1) {
+			command := strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(match[1] + match[2])
+			one.programs = append(one.programs, shellscript.Programs(command+match[3])...)
+		}
+		one.programs = shellscript.Once(one.programs)
+		list = append(list, one)
 	})
 	return list
 }

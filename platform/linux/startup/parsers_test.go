@@ -3,6 +3,7 @@
 package startup
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -103,11 +104,36 @@ func TestAProgramWhoseNameIsAPatternIsNotMissing(t *testing.T) {
 	}
 }
 
+// No setting of a file hides another.
+func TestEachHookOfAFileIsFound(t *testing.T) {
+	for _, c := range []struct {
+		read func(string) []hook
+		text string
+		want []string
+	}{
+		{mailPrograms, `"|/home/u/evil", "|/usr/bin/vacation u"`, []string{"1 : /home/u/evil /usr/bin/vacation"}},
+		{mailPrograms, "a: |/opt/a x, |\"/opt/b y\", z\n# |/opt/no\n\"|IFS=' ' && exec /opt/c \\\"-f, x\\\" || exit 75 #u\"", []string{"1 a: /opt/a /opt/b", "3 : /opt/c"}},
+		{mailPrograms, `"|\"/opt/d\" x"`, []string{"1 : /opt/d"}},
+		{mailPrograms, `"|/opt/open`, []string{"1 : /opt/open"}},
+		{xinetdServices, "service a\n{\n\tserver = /opt/a\n}\nservice b\n{\n\tdisable = yes\n\tserver = /opt/b\n}\nservice c\n{\n\tdisable = no\n\tserver=/opt/c x\n}\n", []string{"1 a: /opt/a", "10 c: /opt/c"}},
+		{xinetdServices, "defaults\n{\n\tdisable = yes\n}\nservice a\n{\n\tserver = /opt/a\n", []string{"5 a: /opt/a"}},
+		{logrotateScripts, "/x {\n\tpostrotate\n\t\tprerotate x\n\t\t/opt/a\n\tendscript\n}\n", []string{"2 postrotate: prerotate /opt/a"}},
+	} {
+		var got []string
+		for _, h := range c.read(c.text) {
+			got = append(got, fmt.Sprintf("%d %s: %s", h.line, h.name, strings.Join(h.programs, " ")))
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%q: %s", c.text, diff)
+		}
+	}
+}
+
 // The programs that are found stand in the text.
 func FuzzParsers(f *testing.F) {
 	f.Add("[Service]\nExecStart=@/bin/a b \\\n c\nEnvironment=\"LD_PRELOAD=/x\"\n[Desktop Entry]\nExec=a\nHidden=true")
 	f.Add("auth [a=b] pam_exec.so /bin/x\n#!/bin/sh\ncommand=\"/bin/y\"\nRUN+=\"/bin/z %k\"\ncd / || {\n}\nx")
-	f.Add("DPkg::Post-Invoke { \"/bin/a\"; };\npost-invoke=/bin/b\npostrotate\n/bin/c\nendscript\n:a:M::b::/bin/d:\nL /x - - - - \"/bin/e f\"\nPlugin a b.so\na: \"|/bin/g\"")
+	f.Add("DPkg::Post-Invoke { \"/bin/a\"; };\npost-invoke=/bin/b\npostrotate\n/bin/c\nendscript\n:a:M::b::/bin/d:\nL /x - - - - \"/bin/e f\"\nPlugin a b.so\na: \"|/bin/g\", |\"/bin/h x\"\nservice a\nserver = /bin/i\nservice b\ndisable = yes")
 	f.Fuzz(func(t *testing.T, text string) {
 		var u unit
 		u.read(text, text)
