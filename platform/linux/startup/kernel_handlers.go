@@ -21,8 +21,7 @@ var kernelFiles = []struct {
 	{"/proc/sys/kernel/core_pattern", "kernel.core_pattern", "crash", nil},                                                 // core(5)
 	{"/proc/sys/kernel/modprobe", "kernel.modprobe", "module", []string{"/sbin/modprobe", "/usr/sbin/modprobe"}},           // proc_sys_kernel(5)
 	{"/proc/sys/kernel/poweroff_cmd", "kernel.poweroff_cmd", "shutdown", []string{"/sbin/poweroff", "/usr/sbin/poweroff"}}, // sysctl/kernel.rst of the kernel
-	{"/proc/sys/kernel/hotplug", "kernel.hotplug", "device", []string{"/sbin/hotplug"}},                                    // proc_sys_kernel(5)
-	{"/sys/kernel/uevent_helper", "kernel.hotplug", "device", nil},                                                         // ABI/testing/sysfs-kernel-uevents of the kernel
+	{"/proc/sys/kernel/hotplug", "kernel.hotplug", "device", []string{"/sbin/hotplug"}},                                    // proc_sys_kernel(5); /sys/kernel/uevent_helper is the same
 }
 
 const (
@@ -58,8 +57,8 @@ func (s *survey) kernelText(name string) (string, bool) {
 }
 
 // plainWord is an argument that says nothing of what is run: an option, what the kernel puts in
-// place of "%p", or both.
-var plainWord = lazyregexp.New(`^(?:--?[A-Za-z]?)?(?:%?[A-Za-z%])?$`)
+// place of "%p", or both. A bare letter may be a file: handlers run in "/".
+var plainWord = lazyregexp.New(`^(?:--?[A-Za-z]?)?(?:%[A-Za-z%])?$`)
 
 // isPlain reports whether a command says with its first word alone what is run.
 func isPlain(command string) bool {
@@ -71,14 +70,14 @@ func isPlain(command string) bool {
 // alone says what is run, the entry is of the package that the program is of.
 func (s *survey) handler(file string, e startup.Entry, plain bool, programs []string) {
 	e.File = file
-	added := &entry{Entry: e}
+	added := &entry{Entry: e, place: file}
 	for _, name := range programs {
 		added.Programs = append(added.Programs, startup.Program{Path: name})
 	}
 	if real, err := s.resolve(programs[0]); plain && len(programs) == 1 && path.IsAbs(programs[0]) && err == nil {
 		added.source = real
 	}
-	s.entries = append(s.entries, added)
+	s.take(added)
 }
 
 // binfmt finds the interpreters of formats of programs that the running kernel knows
@@ -86,8 +85,8 @@ func (s *survey) handler(file string, e startup.Entry, plain bool, programs []st
 // directory would mount it.
 func (s *survey) binfmt() {
 	table, err := mounts.New(s.Root).Table()
-	if err != nil {
-		return
+	if err != nil && !hostfile.Missing(err) {
+		s.miss(binfmtPoint, err)
 	}
 	if on, _ := mounts.At(table, binfmtPoint); on == nil || on.FSType != "binfmt_misc" {
 		return
