@@ -318,3 +318,21 @@ func TestAUserHidesNothingThatIsNew(t *testing.T) {
 		t.Errorf("%d items, %+v", len(r.Items), r.Rest)
 	}
 }
+
+// Thousands of files are held against tens of thousands of places.
+func TestFilesBelowUnreadPlacesAreKnown(t *testing.T) {
+	p := placesOf([]Unread{{Path: "/home/a"}, {Path: "/etc/c\n"}, {Path: "/srv/"}})
+	for name, want := range map[string]bool{
+		"/home/a": true, "/home/a/x/y": true, "/home/ab": false, "/home": false, `/etc/c\n`: true, "/etc/c": false, "/srv/x": true, "/": false, "sha256:00": false, "": false,
+	} {
+		if got := p.hold(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+	if all := placesOf([]Unread{{Path: "/"}}); !all.hold("/x") || all.hold("sha256:00") {
+		t.Errorf("%v", all)
+	}
+	if n := testing.AllocsPerRun(10, func() { p.hold("/home/ab/c/d") }); n != 0 {
+		t.Errorf("%v allocations for a file", n)
+	}
+}

@@ -78,9 +78,9 @@ func stateOf(found Found, last State, now time.Time) State {
 		}
 		s.Files[name][key(e)] = digest(e.Content)
 	}
-	kept := 0
+	kept, unread := 0, placesOf(found.Unread)
 	for name, entries := range last.Files {
-		if s.Files[name] == nil && isUnread(name, found.Unread) && kept < MaxEntries {
+		if s.Files[name] == nil && unread.hold(name) && kept < MaxEntries {
 			s.Files[name] = entries
 			kept += len(entries)
 		}
@@ -88,12 +88,25 @@ func stateOf(found Found, last State, now time.Time) State {
 	return s
 }
 
-// isUnread reports whether a file of the state is, or is below, a place that was not read.
-func isUnread(name string, unread []Unread) bool {
-	return slices.ContainsFunc(unread, func(u Unread) bool {
-		place := quoted(u.Path)
-		return name == place || strings.HasPrefix(name, strings.TrimSuffix(place, "/")+"/")
-	})
+// places are quoted, without a slash at the end.
+type places map[string]bool
+
+func placesOf(unread []Unread) places {
+	p := places{}
+	for _, u := range unread {
+		p[strings.TrimSuffix(quoted(u.Path), "/")] = true
+	}
+	return p
+}
+
+// hold reports whether a file of the state is, or is below, one of the places. Both are many.
+func (p places) hold(name string) bool {
+	for at := len(name); at >= 0; at = strings.LastIndexByte(name[:at], '/') {
+		if p[name[:at]] {
+			return true
+		}
+	}
+	return false
 }
 
 // A comparison is with the last run; the zero value is with none.
@@ -159,8 +172,9 @@ func (r *Report) compare(found Found, c comparison) {
 			changed++
 		}
 	}
+	unread := placesOf(found.Unread)
 	for name, entries := range c.last.Files {
-		if fewer := len(entries) - now[name]; fewer > 0 && !isUnread(name, found.Unread) {
+		if fewer := len(entries) - now[name]; fewer > 0 && !unread.hold(name) {
 			gone += fewer
 			r.Gone = append(r.Gone, name)
 		}
