@@ -5,6 +5,7 @@ package crontab
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -47,15 +48,16 @@ var (
 // A Table is what was read of one.
 type Table struct {
 	Entries []Entry // at most [MaxEntries]
-	Bad     []int   // lines that cron would not take, at most [MaxEntries]: it refuses a whole table for one
+	Bad     int     // lines that cron would not take: it refuses a whole table for one
+	First   int     // the number of the first of them
 	More    int     // jobs beyond Entries
 }
 
 // Unread says what of the table is not among its entries; nil is nothing.
 func (t Table) Unread() error {
 	var list []string
-	if len(t.Bad) > 0 {
-		list = append(list, fmt.Sprintf("lines that are no job: %d, the first is line %d", len(t.Bad), t.Bad[0]))
+	if t.Bad > 0 {
+		list = append(list, fmt.Sprintf("lines that are no job: %d, the first is line %d", t.Bad, t.First))
 	}
 	if t.More > 0 {
 		list = append(list, fmt.Sprintf("jobs beyond the first %d: %d", MaxEntries, t.More))
@@ -82,8 +84,9 @@ func Parse(raw []byte, form Form) (t Table) {
 			t.Entries = append(t.Entries, e)
 		case ok:
 			t.More++
-		case len(t.Bad) < MaxEntries:
-			t.Bad = append(t.Bad, number)
+		default:
+			t.Bad++
+			t.First = cmp.Or(t.First, number)
 		}
 	}
 	return t

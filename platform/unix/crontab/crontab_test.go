@@ -14,21 +14,21 @@ func TestTablesAreReadAsCronDoes(t *testing.T) {
 		text string
 		form Form
 		want []Entry
-		bad  []int
+		bad  int // from the first line on
 	}{
-		"personal":                    {"# a\nMAILTO=x\n\"SHELL\" = /bin/sh\n\n*/5 1-3 * jan,feb MON-fri  /bin/a b%in\\%put\n", Personal, []Entry{{5, "*/5 1-3 * jan,feb MON-fri", "", "/bin/a b"}}, nil},
-		"a percent sign":              {"0 0 * * * date +\\%F\n", Personal, []Entry{{1, "0 0 * * *", "", "date +%F"}}, nil},
-		"system":                      {"17 *\t* * *\troot    cd / && run-parts /etc/cron.hourly\n@reboot mail /bin/x\n", System, []Entry{{1, "17 * * * *", "root", "cd / && run-parts /etc/cron.hourly"}, {2, "@reboot", "mail", "/bin/x"}}, nil},
-		"no logging":                  {"-*/1 * * * * root /bin/x\n", System, []Entry{{1, "*/1 * * * *", "root", "/bin/x"}}, nil},
-		"anacron":                     {"START_HOURS_RANGE=3-22\n1\t5\tcron.daily\trun-parts /etc/cron.daily\n@monthly 45 m x y\n", Anacron, []Entry{{2, "1 days", "", "run-parts /etc/cron.daily"}, {3, "@monthly", "", "x y"}}, nil},
-		"no command":                  {"* * * * *\n* * * * * root\n", System, nil, []int{1, 2}},
-		"not enough fields":           {"* * * x\n@now! x\n", Personal, nil, []int{1, 2}},
-		"binary":                      {"\x00\x01\x7fELF\n* * * * * \x1b[2J\n", Personal, nil, []int{1, 2}},
-		"a user with blanks in front": {"  1 2 3 4 5 root x\n", System, []Entry{{1, "1 2 3 4 5", "root", "x"}}, nil},
-		"a line without end":          {"* * * * * " + strings.Repeat("x", 5000), Personal, nil, []int{1}},
+		"personal":                    {"# a\nMAILTO=x\n\"SHELL\" = /bin/sh\n\n*/5 1-3 * jan,feb MON-fri  /bin/a b%in\\%put\n", Personal, []Entry{{5, "*/5 1-3 * jan,feb MON-fri", "", "/bin/a b"}}, 0},
+		"a percent sign":              {"0 0 * * * date +\\%F\n", Personal, []Entry{{1, "0 0 * * *", "", "date +%F"}}, 0},
+		"system":                      {"17 *\t* * *\troot    cd / && run-parts /etc/cron.hourly\n@reboot mail /bin/x\n", System, []Entry{{1, "17 * * * *", "root", "cd / && run-parts /etc/cron.hourly"}, {2, "@reboot", "mail", "/bin/x"}}, 0},
+		"no logging":                  {"-*/1 * * * * root /bin/x\n", System, []Entry{{1, "*/1 * * * *", "root", "/bin/x"}}, 0},
+		"anacron":                     {"START_HOURS_RANGE=3-22\n1\t5\tcron.daily\trun-parts /etc/cron.daily\n@monthly 45 m x y\n", Anacron, []Entry{{2, "1 days", "", "run-parts /etc/cron.daily"}, {3, "@monthly", "", "x y"}}, 0},
+		"no command":                  {"* * * * *\n* * * * * root\n", System, nil, 2},
+		"not enough fields":           {"* * * x\n@now! x\n", Personal, nil, 2},
+		"binary":                      {"\x00\x01\x7fELF\n* * * * * \x1b[2J\n", Personal, nil, 2},
+		"a user with blanks in front": {"  1 2 3 4 5 root x\n", System, []Entry{{1, "1 2 3 4 5", "root", "x"}}, 0},
+		"a line without end":          {"* * * * * " + strings.Repeat("x", 5000), Personal, nil, 1},
 	} {
 		got := Parse([]byte(c.text), c.form)
-		if diff := cmp.Diff(Table{Entries: c.want, Bad: c.bad}, got); diff != "" {
+		if diff := cmp.Diff(Table{Entries: c.want, Bad: c.bad, First: min(c.bad, 1)}, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
@@ -41,6 +41,7 @@ func TestALongTableIsCutAndSaidToBe(t *testing.T) {
 		jobs + jobs + "* * * * * x\n":   "jobs beyond the first 1000: 1001",
 		"no\n" + jobs + "* * * * * x\n": "lines that are no job: 1, the first is line 1; jobs beyond the first 1000: 1",
 		jobs + "no\n":                   "lines that are no job: 1, the first is line 1001",
+		jobs + strings.Repeat("no\n", 5*MaxEntries): "lines that are no job: 5000, the first is line 1001",
 	} {
 		got := Parse([]byte(text), Personal)
 		said := ""
@@ -59,8 +60,8 @@ func FuzzParse(f *testing.F) {
 		for _, form := range []Form{Personal, System, Anacron} {
 			got := Parse([]byte(text), form)
 			lines := strings.Count(text, "\n") + 1
-			if len(got.Entries)+len(got.Bad)+got.More > lines {
-				t.Errorf("%d, %d and %d of %d lines", len(got.Entries), len(got.Bad), got.More, lines)
+			if len(got.Entries)+got.Bad+got.More > lines || got.First > lines || (got.First == 0) != (got.Bad == 0) {
+				t.Errorf("%d, %d and %d of %d lines", len(got.Entries), got.Bad, got.More, lines)
 			}
 			for _, e := range got.Entries {
 				if e.Command == "" || e.When == "" || e.Line > lines || strings.ContainsAny(e.Command, "\n\x00") {
