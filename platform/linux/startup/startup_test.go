@@ -3,6 +3,7 @@
 package startup
 
 import (
+	"bytes"
 	"context"
 	"crypto/md5"
 	"crypto/sha1"
@@ -47,8 +48,10 @@ func build(t testing.TB, name string) (root string) {
 		t.Fatal(err)
 	}
 	contents := map[string][]byte{}
-	for _, f := range archive.Files {
-		contents[f.Name] = f.Data
+	archive.Comment = withUser(archive.Comment)
+	for i, f := range archive.Files {
+		archive.Files[i] = txtar.File{Name: string(withUser([]byte(f.Name))), Data: withUser(f.Data)}
+		contents[archive.Files[i].Name] = archive.Files[i].Data
 	}
 	root = t.TempDir()
 	for line := range strings.Lines(string(archive.Comment)) {
@@ -68,6 +71,12 @@ func build(t testing.TB, name string) (root string) {
 	}
 	date(t, root)
 	return root
+}
+
+// withUser writes the number of the user of a machine, which is not that of whoever runs the tests:
+// to this belongs what is the system's.
+func withUser(text []byte) []byte {
+	return bytes.ReplaceAll(text, []byte("{uid}"), strconv.AppendInt(nil, int64(os.Geteuid())+1, 10))
 }
 
 func sum(algorithm string, content []byte) string {
@@ -200,13 +209,13 @@ func TestMachinesAreSurveyedWhole(t *testing.T) {
 		}
 		file := filepath.Join("testdata", name+".golden")
 		if *update {
-			write(t, file, []byte(got))
+			write(t, file, bytes.ReplaceAll([]byte(got), withUser([]byte("/{uid}/")), []byte("/{uid}/")))
 		}
 		want, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		if diff := cmp.Diff(strings.Split(string(withUser(want)), "\n"), strings.Split(got, "\n")); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
