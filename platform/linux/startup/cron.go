@@ -5,7 +5,6 @@ package startup
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -65,8 +64,8 @@ func (s *survey) isDirectory(name string) bool {
 	if err != nil {
 		return false
 	}
-	info, err := os.Lstat(s.path(real))
-	return err == nil && info.IsDir()
+	info, err := hostfile.Lstat(s.path(real))
+	return err == nil && info.Mode.IsDir()
 }
 
 // runParts is the form of names that run-parts(8) and Debian's cron(8) take.
@@ -82,7 +81,7 @@ func (s *survey) readByCron(name string) bool {
 }
 
 func (s *survey) debian() bool {
-	_, err := os.Lstat(s.path("/var/lib/dpkg/status"))
+	_, err := hostfile.Lstat(s.path("/var/lib/dpkg/status"))
 	return err == nil
 }
 

@@ -156,11 +156,11 @@ func (s *survey) resolve(name string) (string, error) {
 		if steps == maxSteps {
 			return next, errSteps
 		}
-		info, err := os.Lstat(s.path(next))
+		info, err := hostfile.Lstat(s.path(next))
 		if err != nil {
 			return next, err
 		}
-		if info.Mode()&fs.ModeSymlink == 0 {
+		if info.Mode&fs.ModeSymlink == 0 {
 			at = next
 			continue
 		}

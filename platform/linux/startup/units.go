@@ -11,6 +11,7 @@ import (
 
 	"sentinel/internal/startup"
 	"sentinel/internal/userdb"
+	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/shellscript"
 )
 
@@ -90,11 +91,11 @@ func (s *survey) scanName(set *unitSet, directory, name string) {
 // unitFile notes a unit, an alias of one or a mask.
 func (s *survey) unitFile(set *unitSet, file, name string) {
 	vendor := slices.ContainsFunc(vendorUnits, func(dir string) bool { return strings.HasPrefix(file, dir) })
-	info, err := os.Lstat(s.path(file))
+	info, err := hostfile.Lstat(s.path(file))
 	if err != nil {
 		return
 	}
-	if info.Mode()&fs.ModeSymlink != 0 {
+	if info.Mode&fs.ModeSymlink != 0 {
 		to, err := os.Readlink(s.path(file))
 		switch {
 		case err == nil && to == "/dev/null":
