@@ -3,6 +3,8 @@
 package startup
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -101,6 +103,15 @@ func TestAProgramWhoseNameIsAPatternIsNotMissing(t *testing.T) {
 		if got := s.lookAt(t.Context(), name, nil); got != want {
 			t.Errorf("%q: %+v", name, got)
 		}
+	}
+}
+
+// The bound of what users start holds for names without a directory, too.
+func TestNamesOfAUserAreSearchedNoLongerThanTheyMayBe(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := newSurvey(Parts{Root: t.TempDir()}).lookAt(ctx, "x", &mira); !errors.Is(got.err, context.Canceled) {
+		t.Errorf("%+v", got)
 	}
 }
 
