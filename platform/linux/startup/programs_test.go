@@ -105,7 +105,7 @@ func TestLongPathsAreNotFollowed(t *testing.T) {
 		}
 	}
 	found := surveyed(t, root, nil)
-	if len(found.Unseen) != 1 || found.Unseen[0].Path != "/etc/crontab" || found.Unseen[0].Err != errSteps {
+	if len(found.Unseen) != 1 || found.Unseen[0].Path != "/etc/crontab" || !errors.Is(found.Unseen[0].Err, errSteps) {
 		t.Errorf("%+v", found.Unseen)
 	}
 	for _, e := range found.Entries {

@@ -372,7 +372,7 @@ func TestJobsOfAtAreReadLastAndBoundedForEachUser(t *testing.T) {
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Error(diff)
 	}
-	if !slices.ContainsFunc(found.Unread, func(u startup.Unread) bool { return u.Path == "/var/spool/cron/atjobs" && u.Err == errJobs }) {
+	if !slices.ContainsFunc(found.Unread, func(u startup.Unread) bool { return u.Path == "/var/spool/cron/atjobs" && errors.Is(u.Err, errJobs) }) {
 		t.Errorf("%v", found.Unread)
 	}
 }
