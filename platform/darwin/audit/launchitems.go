@@ -17,7 +17,7 @@ import (
 // Bounds of launch items.
 const (
 	maxItems  = 500
-	maxSigned = 100 // programs passed to one run of codesign
+	maxSigned = 100 // programs that codesign is asked about
 )
 
 // A launchItem is a launch daemon or agent that is not part of macOS.
@@ -162,15 +162,19 @@ func onSystemVolume(file string) bool {
 func printable(name string) bool { return !strings.ContainsFunc(name, unicode.IsControl) }
 
 // programs are the programs that are not part of macOS, for codesign, without
-// duplicates.
-func (s launchItems) programs(m *machine) []string {
-	var list []string
+// duplicates, by the user who chose them.
+func (s launchItems) programs(m *machine) (byUser map[int][]string, total int) {
+	byUser = map[int][]string{}
 	for _, one := range s.list {
-		if one.program != "" && !onSystemVolume(one.program) && printable(one.program) && !m.hidden(one) {
-			list = append(list, one.program)
+		if one.program != "" && !onSystemVolume(one.program) && printable(one.program) && !m.hidden(one) && !m.special(one) {
+			byUser[one.uid] = append(byUser[one.uid], one.program)
 		}
 	}
-	return unique(list)
+	for uid, list := range byUser {
+		byUser[uid] = unique(list)
+		total += len(byUser[uid])
+	}
+	return byUser, total
 }
 
 // hidden reports whether a user named a program that this user cannot see.
@@ -180,4 +184,10 @@ func (m *machine) hidden(one launchItem) bool {
 	}
 	_, err := m.statFor(one.uid, one.program)
 	return err != nil
+}
+
+// special reports whether a program is there and no regular file: codesign waits for a pipe.
+func (m *machine) special(one launchItem) bool {
+	f, err := m.statFor(one.uid, one.program)
+	return err == nil && !f.Mode.IsRegular()
 }

@@ -43,7 +43,7 @@ type machine struct {
 	sudo        audit.Memo[sudoPolicy]
 	accountList audit.Memo[[]account]
 	items       audit.Memo[launchItems]
-	signatures  audit.Memo[map[string]codesign.Signature]
+	signatures  audit.Memo[map[programOf]codesign.Signature]
 	servers     audit.Memo[mcpServers]
 	listeners   audit.Memo[listeners.Sockets]
 }

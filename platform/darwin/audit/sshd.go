@@ -27,7 +27,7 @@ func sshChecks() []check {
 			Reference:   "mSCP auth_ssh_password_authentication_disable",
 			Description: "Passwords can be guessed and stolen; keys cannot be guessed.",
 			Formula:     "PASS when PasswordAuthentication and KbdInteractiveAuthentication are no. WARN when one is yes, which is the default of both: PAM asks for the password in the second. " + whenOn,
-		}, Run: sshRule{[]string{"passwordauthentication", "kbdinteractiveauthentication"}, "yes", func(v string) bool { return v == "no" }, "PasswordAuthentication no and KbdInteractiveAuthentication no, once your key is known to work"}.warns},
+		}, Run: sshRule{[]string{"passwordauthentication", "kbdinteractiveauthentication"}, "yes", func(v string) bool { return v == "no" }, "PasswordAuthentication no and the line KbdInteractiveAuthentication no"}.warns},
 		{About: audit.About{
 			ID: "ssh.empty_passwords", Name: "SSH login without a password", Severity: audit.High, Weight: 7,
 			Reference:   "sshd_config(5): PermitEmptyPasswords",

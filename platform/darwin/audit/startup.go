@@ -11,6 +11,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
+	"sentinel/platform/darwin/codesign"
 )
 
 func startupChecks() []check {
@@ -19,7 +20,7 @@ func startupChecks() []check {
 			ID: "startup.signed", Name: "Signatures of launch items", Severity: audit.Medium, Weight: 5,
 			Reference:   "MITRE ATT&CK T1543.001, T1543.004",
 			Description: "Launch items survive a restart; nobody answers for one without a signature.",
-			Formula:     "PASS when codesign names a certificate for the program of each launch daemon and agent in /Library and in the homes in /Users. WARN for one without a signature or with an ad hoc one. Programs of macOS on the system volume count as signed. Skipped when the signature of one cannot be determined.",
+			Formula:     "PASS when codesign verifies, for the program of each launch daemon and agent in /Library and in the homes in /Users, that it is as it was signed and that Apple vouches for the certificate. WARN for one without a signature, or with one that is ad hoc, broken or of any other certificate. Programs of macOS on the system volume count as signed. Skipped when the signature of one cannot be determined or verified.",
 		}, Run: startupSigned, Limit: 20 * time.Second},
 		{About: audit.About{
 			ID: "startup.writable", Name: "Permissions of launch items", Severity: audit.High, Weight: 8,
@@ -48,14 +49,18 @@ func startupSigned(ctx context.Context, m *machine) audit.Finding {
 	var odd, names []string
 	unknown := ""
 	for _, one := range s.list {
-		sign, told := signers[one.program]
+		sign, told := signers[programOf{one.uid, one.program}]
 		switch {
 		case one.program == "" || onSystemVolume(one.program) || sign.Missing || m.hidden(one):
 		case !printable(one.program):
 			odd = append(odd, audit.At(one.file, 0, fmt.Sprintf("%s has control characters in its name", one.program)))
+		case m.special(one):
+			odd = append(odd, audit.At(one.file, 0, fmt.Sprintf("%s is no regular file", one.program)))
 		case !told:
-			unknown = one.program
-		case sign.By == "":
+			unknown = "codesign says nothing about " + one.program
+		case sign.Fault == "" && !sign.Verified:
+			unknown = one.program + ": " + codesign.ErrUnverified.Error()
+		case sign.Fault != "":
 			odd = append(odd, audit.At(one.file, 0, fmt.Sprintf("%s is %s", one.program, sign.Fault)))
 		default:
 			names = append(names, sign.By)
@@ -63,7 +68,7 @@ func startupSigned(ctx context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(odd) > 0:
-		value := humanize.Count(len(odd), "item", "items") + " without a signer"
+		value := humanize.Count(len(odd), "item", "items") + " without a valid signature"
 		if unknown != "" {
 			value = "At least " + value
 		}
@@ -71,7 +76,7 @@ func startupSigned(ctx context.Context, m *machine) audit.Finding {
 	case s.unread != nil:
 		return m.unread("launch items", s.unread)
 	case unknown != "":
-		return audit.Unseen("codesign says nothing about " + unknown)
+		return audit.Unseen(unknown)
 	case len(names) == 0:
 		return audit.Passed("None besides those of macOS")
 	default:

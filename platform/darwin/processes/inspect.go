@@ -283,5 +283,9 @@ func (r *reading) signature(ctx context.Context) {
 		r.o.Unavailable.Note("program.signature", "codesign says nothing about it")
 		return
 	}
+	if s.Fault == "" && !s.Verified {
+		r.lacks("program.signature", codesign.ErrUnverified)
+		return
+	}
 	p.Signature = cmp.Or(s.Fault, "signed by "+s.By)
 }

@@ -15,15 +15,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/processes"
 	"sentinel/internal/sysexec"
 )
 
 // described is a Mac that lists one application, its parents and its files.
 type described struct {
-	gone     bool // before the last look
-	hidden   bool // files of others
-	unsigned bool
+	gone       bool // before the last look
+	hidden     bool // files of others
+	unsigned   bool
+	unverified bool // codesign names a signer alone
 }
 
 const applicationFile = "/Applications/My App.app/Contents/MacOS/My App"
@@ -57,6 +59,12 @@ func (m described) Run(_ context.Context, c sysexec.Command) (sysexec.Result, er
 	case c.Path == "/usr/bin/codesign":
 		if m.unsigned {
 			return sysexec.Result{Exit: 1, Stderr: []byte(applicationFile + ": code object is not signed at all\n")}, nil
+		}
+		if c.Args[0] == "--verify" && m.unverified {
+			return sysexec.Result{}, context.DeadlineExceeded
+		}
+		if c.Args[0] == "--verify" {
+			return sysexec.Result{Stderr: []byte(applicationFile + ": valid on disk\n" + applicationFile + ": explicit requirement satisfied\n")}, nil
 		}
 		return sysexec.Result{Stderr: []byte("Executable=" + applicationFile + "\nAuthority=Developer ID Application: A (TEAM)\n")}, nil
 	case c.Path == "/bin/launchctl":
@@ -101,6 +109,19 @@ func TestAProcessOfAMacIsDescribed(t *testing.T) {
 	}
 	if i.OpenFiles.Total != 2 || i.OpenFiles.Files[0].Kind != processes.Removed || *i.OpenFiles.Files[0].SizeMB != 200 || i.Notable[0].Code != "REMOVED_FILE_OPEN" {
 		t.Errorf("%+v, %+v", i.OpenFiles, i.Notable)
+	}
+}
+
+// Anybody can sign with a certificate of any name.
+func TestASignerThatIsNotVerifiedIsNotNamed(t *testing.T) {
+	i, err := inspectMac(t, described{unverified: true}, 4242)
+	if err != nil || i.Program.Signature != "" {
+		t.Errorf("%+v, %v", i.Program, err)
+	}
+	if !slices.ContainsFunc(i.Unavailable, func(g answer.Gap) bool {
+		return g.Field == "program.signature" && strings.Contains(g.Reason, "does not verify")
+	}) {
+		t.Errorf("%+v", i.Unavailable)
 	}
 }
 
