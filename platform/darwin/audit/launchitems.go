@@ -12,6 +12,7 @@ import (
 
 	"sentinel/platform/darwin/plist"
 	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/shellscript"
 )
 
 // Bounds of launch items.
@@ -24,7 +25,9 @@ const (
 type launchItem struct {
 	file    string // its property list
 	uid     int    // who may write it, besides root
-	program string // absolute path; "" if it is not given as one
+	program string // absolute path; "" if it is not known
+	unclear string // why the program is not known, or may be another one
+	name    string // of the program, which launchd looks for in its folders (execvp(3))
 	scripts []string
 }
 
@@ -32,6 +35,16 @@ type launchItem struct {
 type launchItems struct {
 	list   []launchItem
 	unread error // why there may be more
+}
+
+// unclear says of one whose program is not known why; "" if there is none.
+func (s launchItems) unclear() string {
+	for _, one := range s.list {
+		if one.unclear != "" {
+			return one.file + ": " + one.unclear
+		}
+	}
+	return ""
 }
 
 // launchItems reads the property lists, once.
@@ -79,7 +92,9 @@ func (s *launchItems) readDir(m *machine, home, dir string, uid int) {
 		one := launchItem{file: file, uid: uid}
 		raw, err := m.readItem(home, dir, name)
 		if err == nil {
-			one.program, one.scripts, err = parseItem(raw)
+			one, err = parseItem(raw)
+			one.file, one.uid = file, uid
+			one.find(m)
 		}
 		if err != nil {
 			s.noteUnread(file, err)
@@ -105,36 +120,79 @@ func (m *machine) readItem(home, dir, name string) ([]byte, error) {
 	return raw, err
 }
 
-// parseItem parses a property list of launchd (launchd.plist(5)). It returns the
-// program and the scripts among its arguments, because the program is often a shell.
-func parseItem(raw []byte) (program string, scripts []string, err error) {
+// parseItem parses a property list of launchd (launchd.plist(5)). The scripts are among the arguments,
+// because the program is often a shell.
+func parseItem(raw []byte) (launchItem, error) {
 	var list struct {
 		Program   string
 		Bundled   string   `plist:"BundleProgram"` // relative to the application that it belongs to
 		Arguments []string `plist:"ProgramArguments"`
+		Directory string   `plist:"WorkingDirectory"`
+		Root      string   `plist:"RootDirectory"`
+		Variables struct {
+			Path any `plist:"PATH"`
+		} `plist:"EnvironmentVariables"`
 	}
 	if err := plist.Decode(raw, &list); err != nil {
-		return "", nil, err
+		return launchItem{}, err
 	}
-	program = list.Program
+	var one launchItem
+	program := list.Program
 	if program == "" && len(list.Arguments) > 0 {
 		program = list.Arguments[0]
 	}
-	if program == "" && list.Bundled == "" {
-		return "", nil, errNoProgram
-	}
-	if !isAbsolute(program) {
-		program = ""
-	}
-	for i, one := range list.Arguments {
-		if len(scripts) == maxNames {
-			return program, scripts, hostfile.ErrTooLarge
+	switch {
+	case program == "" && list.Bundled == "":
+		return launchItem{}, errNoProgram
+	case program == "":
+		one.unclear = list.Bundled + " is in an application that the property list does not name"
+	case list.Program == "" && !strings.Contains(program, "/"):
+		if one.name = program; list.Variables.Path != nil {
+			one.unclear = program + " is looked for in a PATH of the property list"
 		}
-		if i > 0 && isAbsolute(one) && slices.Contains([]string{"", ".sh", ".py", ".rb", ".pl", ".js", ".command", ".zsh"}, path.Ext(one)) {
-			scripts = append(scripts, one)
+	default:
+		one.program = program
+		if !path.IsAbs(program) { // jobs start in /
+			one.program = path.Join("/", list.Directory, program)
+		}
+		if !isAbsolute(one.program) {
+			one.program, one.unclear = "", "the path of the program is none"
 		}
 	}
-	return program, scripts, nil
+	if list.Root != "" && path.Clean(list.Root) != "/" {
+		one.unclear = program + " is below the root directory " + list.Root
+	}
+	for i, word := range list.Arguments {
+		if len(one.scripts) == maxNames {
+			return one, hostfile.ErrTooLarge
+		}
+		if i > 0 && isAbsolute(word) && slices.Contains([]string{"", ".sh", ".py", ".rb", ".pl", ".js", ".command", ".zsh"}, path.Ext(word)) {
+			one.scripts = append(one.scripts, word)
+		}
+	}
+	for _, script := range shellscript.Command(list.Arguments) {
+		if isAbsolute(script) && script != program && !slices.Contains(one.scripts, script) {
+			one.scripts = append(one.scripts, script)
+		}
+	}
+	return one, nil
+}
+
+// launchdPath is where launchd looks for a program without a path (_PATH_STDPATH of paths.h).
+var launchdPath = []string{"/usr/bin", "/bin", "/usr/sbin", "/sbin"}
+
+// find looks for a program that has no path.
+func (one *launchItem) find(m *machine) {
+	if one.name == "" || one.unclear != "" {
+		return
+	}
+	for _, dir := range launchdPath {
+		if file := path.Join(dir, one.name); m.exists(file) {
+			one.program = file
+			return
+		}
+	}
+	one.unclear = one.name + " is in no folder where launchd looks"
 }
 
 // errNoProgram reports a launch item that names no program. launchd does not start one, but what

@@ -18,6 +18,19 @@ import (
 // out is a run that printed words on stdout.
 func out(stdout string) sysexec.Result { return sysexec.Result{Stdout: []byte(stdout)} }
 
+// item is a property list of launchd with a program and arguments, and what else is in it.
+func item(program, more string, arguments ...string) sysexec.Result {
+	raw := `<plist version="1.0"><dict>` + more
+	if program != "" {
+		raw += "<key>Program</key><string>" + program + "</string>"
+	}
+	raw += "<key>ProgramArguments</key><array>"
+	for _, one := range arguments {
+		raw += "<string>" + one + "</string>"
+	}
+	return out(raw + "</array></dict></plist>")
+}
+
 // readers read what one program prints. Each gives its answer in words.
 var readers = map[string]func(r sysexec.Result) (string, error){
 	"systemsetup": func(r sysexec.Result) (string, error) {
@@ -61,8 +74,8 @@ var readers = map[string]func(r sysexec.Result) (string, error){
 		return strings.Join(l, "|"), err
 	},
 	"item": func(r sysexec.Result) (string, error) {
-		program, scripts, err := parseItem(r.Stdout)
-		return program + " " + strings.Join(scripts, "|"), err
+		one, err := parseItem(r.Stdout)
+		return strings.TrimSpace(one.name + one.program + " " + strings.Join(one.scripts, "|") + " " + one.unclear), err
 	},
 }
 
@@ -137,6 +150,15 @@ func TestWordsOfPrograms(t *testing.T) {
 		{"grants", out(`[{"client":"com.apple.Terminal"},{"client":"/usr/bin/tar"},{"client":"com.example.b"}]`), "com.example.b"},
 		{"grants", out("\n"), "none"},
 		{"item", out(launched), "/bin/sh /opt/run.sh"},
+		{"item", item("", "", "sh", "-c", "/Users/x/evil --now"), "sh /Users/x/evil --now|/Users/x/evil"},
+		{"item", item("", "", "Users/x/evil"), "/Users/x/evil"},
+		{"item", item("", "<key>WorkingDirectory</key><string>/Users/x</string>", "./evil"), "/Users/x/evil"},
+		{"item", item("Users/x/evil", "", "/bin/sh"), "/Users/x/evil /bin/sh"},
+		{"item", item("sh", "", "sh"), "/sh"},
+		{"item", item("", "<key>EnvironmentVariables</key><dict><key>PATH</key><string>/Users/x</string></dict>", "sh"), "sh  sh is looked for in a PATH of the property list"},
+		{"item", item("/bin/sh", "<key>RootDirectory</key><string>/Users/x</string>"), "/bin/sh  /bin/sh is below the root directory /Users/x"},
+		{"item", item("", "<key>BundleProgram</key><string>Contents/MacOS/a</string>"), "Contents/MacOS/a is in an application that the property list does not name"},
+		{"item", item("/"+strings.Repeat("x", 1100), ""), "the path of the program is none"},
 	} {
 		got, err := readers[c.reader](c.r)
 		if c.want == "none" {
@@ -151,8 +173,8 @@ func TestWordsOfPrograms(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "{ Label = a; }", "<plist><string>x</string></plist>", launched[:80]} {
-		if program, _, err := parseItem([]byte(bad)); err == nil {
-			t.Errorf("%q: %q", bad, program)
+		if one, err := parseItem([]byte(bad)); err == nil {
+			t.Errorf("%q: %+v", bad, one)
 		}
 	}
 	if _, err := parseGrants([]byte("Error: no such column")); err == nil {

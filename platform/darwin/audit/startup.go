@@ -20,7 +20,7 @@ func startupChecks() []check {
 			ID: "startup.signed", Name: "Signatures of launch items", Severity: audit.Medium, Weight: 5,
 			Reference:   "MITRE ATT&CK T1543.001, T1543.004",
 			Description: "Launch items survive a restart; nobody answers for one without a signature.",
-			Formula:     "PASS when codesign verifies, for the program of each launch daemon and agent in /Library and in the homes in /Users, that it is as it was signed and that Apple vouches for the certificate. WARN for one without a signature, or with one that is ad hoc, broken or of any other certificate. Programs of macOS on the system volume count as signed. Skipped when the signature of one cannot be determined or verified.",
+			Formula:     "PASS when codesign verifies, for the program of each launch daemon and agent in /Library and in the homes in /Users, that it is as it was signed and that Apple vouches for the certificate. WARN for one without a signature, or with one that is ad hoc, broken or of any other certificate. Programs of macOS on the system volume count as signed. Skipped when the program or the signature of one cannot be determined, or the signature not verified.",
 		}, Run: startupSigned, Limit: 20 * time.Second},
 		{About: audit.About{
 			ID: "startup.writable", Name: "Permissions of launch items", Severity: audit.High, Weight: 8,
@@ -47,7 +47,7 @@ func startupSigned(ctx context.Context, m *machine) audit.Finding {
 		return audit.Unread("codesign", err)
 	}
 	var odd, names []string
-	unknown := ""
+	unknown := s.unclear()
 	for _, one := range s.list {
 		sign, told := signers[programOf{one.uid, one.program}]
 		switch {
@@ -135,6 +135,8 @@ func startupWritable(_ context.Context, m *machine) audit.Finding {
 		return m.unread("launch items", s.unread)
 	case unread != nil:
 		return m.unread("launch items", unread)
+	case s.unclear() != "":
+		return audit.Unseen(s.unclear())
 	case len(s.list) == 0:
 		return audit.Passed("None besides those of macOS")
 	default:
@@ -166,6 +168,8 @@ func startupMissing(_ context.Context, m *machine) audit.Finding {
 		return audit.Warned(humanize.Count(len(gone), "program does", "programs do")+" not exist", "Remove the property lists of software that was uninstalled.", gone...)
 	case unread != nil:
 		return m.unread("launch items", unread)
+	case s.unclear() != "":
+		return audit.Unseen(s.unclear())
 	case len(s.list) == 0:
 		return audit.NotApplicable("nothing but macOS starts by itself")
 	default:
