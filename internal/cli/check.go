@@ -183,9 +183,9 @@ func (d updatesDocument) check() nagios.Result {
 		return nagios.Result{Status: nagios.Unknown, Text: "Which updates wait cannot be told: " + strings.Join(reasons, "; ") + "."}
 	}
 	due := d.RebootRequired != nil && *d.RebootRequired
-	r := nagios.Result{Text: d.waiting() + d.ageText(), Perf: d.perf()}
+	r := nagios.Result{Text: d.waiting() + d.withheldText() + d.ageText(), Perf: d.perf()}
 	switch {
-	case total(d.SecurityTotal) > 0:
+	case total(d.SecurityTotal)+total(d.WithheldSecurity) > 0:
 		r.Status = nagios.Critical
 	case *d.UpdatesTotal > 0 || due:
 		r.Status = nagios.Warning
@@ -209,6 +209,9 @@ func (d updatesDocument) perf() []nagios.Perf {
 	list := []nagios.Perf{{Label: "updates", Value: float64(*d.UpdatesTotal), Warning: new(0.0)}}
 	if d.SecurityTotal != nil {
 		list = append(list, nagios.Perf{Label: "security_updates", Value: float64(*d.SecurityTotal), Critical: new(0.0)})
+	}
+	if d.WithheldSecurity != nil {
+		list = append(list, nagios.Perf{Label: "withheld_security_updates", Value: float64(*d.WithheldSecurity), Critical: new(0.0)})
 	}
 	if d.ListAgeSeconds != nil {
 		list = append(list, nagios.Perf{Label: "list_age", Value: float64(*d.ListAgeSeconds), Unit: "s"})

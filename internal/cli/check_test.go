@@ -47,6 +47,22 @@ func updatesOf(all, security *int, age *int64, reboot bool) updatesDocument {
 	return updatesDocument{Report: updates.Report{Info: updates.Info{UpdatesAvailable: new(*all > 0)}, UpdatesTotal: all, SecurityTotal: security, ListAgeSeconds: age, RebootRequired: &reboot, RebootReason: "The kernel is newer."}}
 }
 
+func updatesWithheld(security int) updatesDocument {
+	d := updatesOf(new(0), new(0), nil, false)
+	d.Info.UpdatesAvailable, d.WithheldSecurity = new(true), &security
+	return d
+}
+
+// What is held back stays open, so a person reads no "CURRENT".
+func TestWithheldSecurityUpdatesAreNoCurrentMachine(t *testing.T) {
+	p := newPage(80, false)
+	updatesWithheld(1).view(p)
+	got := string(p.bytes())
+	if want := "0 updates wait. 1 security update is withheld."; !strings.Contains(got, want) || !strings.Contains(got, "SECURITY") {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestACheckEndsAsAPluginOfNagiosDoes(t *testing.T) {
 	const perf = " | cpu=12.5%;90;98;0;100 'disk /srv/my files'=91%;85;95;0;100"
 	failing := []audit.Result{{ID: "a.one", Status: audit.Fail}, {ID: "b.two", Status: audit.Warn}, {ID: "c.three", Status: audit.Pass}}
@@ -76,6 +92,7 @@ func TestACheckEndsAsAPluginOfNagiosDoes(t *testing.T) {
 		"no updates":            {updatesOf(new(0), new(0), new(int64(3600)), false), "updates", 0, "SENTINEL UPDATES OK - 0 updates, 0 for security. The package lists are 1 h 0 min old. | updates=0;0;;0; security_updates=0;;0;0; list_age=3600s;;;0;"},
 		"updates wait":          {updatesOf(new(3), nil, nil, false), "updates", 1, "SENTINEL UPDATES WARNING - 3 updates; which of them are for security is not known. How old the package lists are is not known. | updates=3;0;;0;"},
 		"security updates wait": {updatesOf(new(3), new(1), nil, false), "updates", 2, "SENTINEL UPDATES CRITICAL - 3 updates, 1 for security. How old the package lists are is not known. | updates=3;0;;0; security_updates=1;;0;0;"},
+		"security updates held": {updatesWithheld(80), "updates", 2, "SENTINEL UPDATES CRITICAL - 0 updates, 0 for security. 80 security updates are withheld. How old the package lists are is not known. | updates=0;0;;0; security_updates=0;;0;0; withheld_security_updates=80;;0;0;"},
 		"a reboot is due":       {updatesOf(new(0), new(0), nil, true), "updates", 1, "SENTINEL UPDATES WARNING - 0 updates, 0 for security. How old the package lists are is not known. A reboot is due: The kernel is newer. | updates=0;0;;0; security_updates=0;;0;0;"},
 		"updates are not known": {updatesDocument{Report: old}, "updates", 3, "SENTINEL UPDATES UNKNOWN - Which updates wait cannot be told: the package lists are 60 d 0 h old."},
 	} {

@@ -42,9 +42,9 @@ func pageOf(t *testing.T, machine, action string) []byte {
 	if action != "--check-updates" {
 		return metricsOf(t, machine, t.TempDir(), action == "--verify-journal", action)
 	}
-	waiting, security, age := 12, 3, int64(3600)
+	waiting, security, withheld, age := 12, 3, 2, int64(3600)
 	var p prometheus.Page
-	updatesDocument{answer.NewHeader("check_updates", true), updates.Report{UpdatesTotal: &waiting, SecurityTotal: &security, ListAgeSeconds: &age}}.metrics(&p)
+	updatesDocument{answer.NewHeader("check_updates", true), updates.Report{UpdatesTotal: &waiting, SecurityTotal: &security, WithheldSecurity: &withheld, ListAgeSeconds: &age}}.metrics(&p)
 	return p.Bytes()
 }
 

@@ -39,10 +39,12 @@ func (d updatesDocument) view(p *page) {
 		p.verdict(warn, "UNKNOWN", "Which updates there are cannot be told.")
 	case d.Info.UpdatesAvailable == nil:
 		d.doubtful(p)
+	case total(d.SecurityTotal) > 0:
+		p.verdict(severe, "SECURITY", fmt.Sprintf("%s, %d of them for security.%s%s", waitText(*d.UpdatesTotal), *d.SecurityTotal, d.withheldText(), d.ageText()))
+	case total(d.WithheldSecurity) > 0:
+		p.verdict(severe, "SECURITY", fmt.Sprintf("%s.%s%s", waitText(*d.UpdatesTotal), d.withheldText(), d.ageText()))
 	case *d.UpdatesTotal == 0:
 		p.verdict(calm, "CURRENT", d.Manager+" knows of no update."+d.ageText())
-	case total(d.SecurityTotal) > 0:
-		p.verdict(severe, "SECURITY", fmt.Sprintf("%s, %d of them for security.%s", waitText(*d.UpdatesTotal), *d.SecurityTotal, d.ageText()))
 	default:
 		p.verdict(warn, "UPDATES", fmt.Sprintf("%s.%s", waitText(*d.UpdatesTotal), d.ageText()))
 	}
@@ -58,9 +60,9 @@ func (d updatesDocument) view(p *page) {
 	}, rows)
 	rows = nil
 	for _, w := range d.Withheld {
-		rows = append(rows, []string{w.Name, known(w.Current), known(w.Candidate), w.Reason})
+		rows = append(rows, []string{w.Name, known(w.Current), known(w.Candidate), yesNo(w.Security), w.Reason})
 	}
-	p.table("Withheld", []column{{title: "package"}, {title: "installed"}, {title: "candidate"}, {title: "because"}}, rows)
+	p.table("Withheld", []column{{title: "package"}, {title: "installed"}, {title: "candidate"}, {title: "security"}, {title: "because"}}, rows)
 	p.gaps(d.Unavailable)
 }
 
@@ -78,6 +80,18 @@ func (d updatesDocument) doubtful(p *page) {
 		return
 	}
 	p.fix("Look at its sources: sentinel --security-audit")
+}
+
+// withheldText counts the security updates that updating everything would leave out.
+func (d updatesDocument) withheldText() string {
+	switch n := total(d.WithheldSecurity); n {
+	case 0:
+		return ""
+	case 1:
+		return " 1 security update is withheld."
+	default:
+		return fmt.Sprintf(" %d security updates are withheld.", n)
+	}
 }
 
 func waitText(updates int) string {
@@ -105,5 +119,8 @@ func (d updatesDocument) metrics(p *prometheus.Page) {
 	}
 	if d.SecurityTotal != nil {
 		p.Add("sentinel_security_updates_pending", "Security updates that wait.", prometheus.Gauge, float64(*d.SecurityTotal))
+	}
+	if d.WithheldSecurity != nil {
+		p.Add("sentinel_security_updates_withheld", "Security updates that are held, phased or kept back.", prometheus.Gauge, float64(*d.WithheldSecurity))
 	}
 }

@@ -83,7 +83,7 @@ func (r *Report) pending(p Pending) {
 func (r *Report) updates(list []Package) {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b Package) int {
-		return cmp.Or(cmp.Compare(urgency(a), urgency(b)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(urgency(a.Security), urgency(b.Security)), cmp.Compare(a.Name, b.Name))
 	})
 	r.UpdatesTotal = new(len(list))
 	r.Info.UpdatesAvailable = new(len(list) > 0)
@@ -100,7 +100,7 @@ func (r *Report) updates(list []Package) {
 
 // none leaves open whether an update is available where the lists have none and that shows nothing.
 func (r *Report) none(p Pending, now time.Time) {
-	if r.UpdatesTotal == nil || *r.UpdatesTotal > 0 {
+	if r.Info.UpdatesAvailable == nil || *r.Info.UpdatesAvailable {
 		return
 	}
 	if err := p.doubt(now); err != nil {
@@ -130,8 +130,8 @@ func (r *Report) brief() (names []string) {
 	return names
 }
 
-func urgency(p Package) int {
-	if p.Security != nil && *p.Security {
+func urgency(security *bool) int {
+	if security != nil && *security {
 		return 0
 	}
 	return 1
@@ -169,24 +169,48 @@ func (r *Report) security(names []string) {
 }
 
 func (r *Report) withheld(list []Withheld) {
-	counts := map[string]int{}
+	counts, secure, unsure := map[string]int{}, 0, 0
 	r.Withheld = make([]WithheldRow, len(list))
 	for i, w := range list {
 		counts[w.Reason]++
 		r.Withheld[i] = WithheldRow{
 			Name: sanitize.Text(w.Name, maxText), Reason: w.Reason,
 			Current: sanitize.Text(w.Current, maxText), Candidate: sanitize.Text(w.Candidate, maxText),
+			Security: w.Security,
+		}
+		switch {
+		case w.Security == nil:
+			unsure++
+		case *w.Security:
+			secure++
 		}
 	}
-	slices.SortStableFunc(r.Withheld, func(a, b WithheldRow) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(r.Withheld, func(a, b WithheldRow) int {
+		return cmp.Or(cmp.Compare(urgency(a.Security), urgency(b.Security)), cmp.Compare(a.Name, b.Name))
+	})
 	r.Held, r.Phased, r.KeptBack = new(counts[Held]), new(counts[Phased]), new(counts[KeptBack])
+	r.withheldSecurity(secure, unsure)
+}
+
+// withheldSecurity counts the security updates that are withheld: they can be had, although updating
+// everything would not install them. Of a manager that never tells them apart nothing is said again.
+func (r *Report) withheldSecurity(secure, unsure int) {
+	if r.SecurityTotal != nil && unsure > 0 {
+		r.Unavailable.Add("withheld_security", errUnsure(unsure))
+	}
+	if secure > 0 || unsure == 0 {
+		r.WithheldSecurity = &secure
+	}
+	if secure > 0 {
+		r.Info.UpdatesAvailable = new(true)
+	}
 }
 
 func (r *Report) age(refreshed, now time.Time) {
 	switch {
 	case refreshed.IsZero():
 		r.Unavailable.Add("info.last_checked", errNoTime)
-	case refreshed.After(now.Add(time.Minute)):
+	case inFuture(refreshed, now):
 		r.Unavailable.Add("info.last_checked", errFuture)
 	default:
 		r.Info.LastChecked = refreshed.UTC().Format(time.RFC3339)

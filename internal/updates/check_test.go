@@ -55,7 +55,7 @@ func full() fake {
 			},
 			Security: []string{"zlib1g"},
 			Withheld: []Withheld{
-				{"vim", "9.0", "9.1", Held}, {"curl", "8.0", "8.1", Phased}, {"gimp", "2", "3", KeptBack}, {"emacs", "29", "30", Held},
+				{"vim", "9.0", "9.1", Held, new(true)}, {"curl", "8.0", "8.1", Phased, new(false)}, {"gimp", "2", "3", KeptBack, new(false)}, {"emacs", "29", "30", Held, new(false)},
 			},
 			Extra: &Extra{Installs: 2, Removes: 1}, Refreshed: noon.Add(-90 * time.Minute), Busy: true,
 		},
@@ -75,8 +75,10 @@ func TestReportSaysWhatIsPendingAndHowOldThatIs(t *testing.T) {
 			{Name: "apt", Current: "2.6.1", Candidate: "2.6.2", Security: new(false)},
 			{Name: "bash", Current: "5.2-1", Candidate: "5.2-2", Security: new(false), Origin: "Debian:12.15/stable"},
 		},
-		Withheld: []WithheldRow{{"curl", "8.0", "8.1", Phased}, {"emacs", "29", "30", Held}, {"gimp", "2", "3", KeptBack}, {"vim", "9.0", "9.1", Held}},
-		Held:     new(2), Phased: new(1), KeptBack: new(1), Installs: new(2), Removes: new(1),
+		Withheld: []WithheldRow{
+			{"vim", "9.0", "9.1", Held, new(true)}, {"curl", "8.0", "8.1", Phased, new(false)}, {"emacs", "29", "30", Held, new(false)}, {"gimp", "2", "3", KeptBack, new(false)},
+		},
+		Held: new(2), Phased: new(1), KeptBack: new(1), WithheldSecurity: new(1), Installs: new(2), Removes: new(1),
 		ListAgeSeconds: new(int64(5400)), Busy: true, RebootRequired: new(true), RebootReason: "Kernel 6.1.0-30 is installed, 6.1.0-25 is running.",
 		Unavailable: answer.Gaps{},
 	}
@@ -97,10 +99,19 @@ func TestUnknownIsAbsentWithItsReason(t *testing.T) {
 		"no time":              {func(f *fake) { f.pending.Refreshed = time.Time{} }, "info.last_checked", errNoTime.Error(), `"last_checked":`},
 		"no time, no age":      {func(f *fake) { f.pending.Refreshed = time.Time{} }, "info.last_checked", errNoTime.Error(), `"list_age_seconds":`},
 		"a time in the future": {func(f *fake) { f.pending.Refreshed = noon.Add(time.Hour) }, "info.last_checked", errFuture.Error(), `"list_age_seconds":`},
-		"nothing in old lists": {func(f *fake) { f.pending.Updates, f.pending.Refreshed = nil, noon.Add(-60*24*time.Hour) },
+		"nothing in old lists": {func(f *fake) {
+			f.pending.Updates, f.pending.Withheld, f.pending.Refreshed = nil, nil, noon.Add(-60*24*time.Hour)
+		},
 			"info.updates_available", "the package lists are 60 d 0 h old, and know of no newer update", `"updates_available":`},
-		"nothing in lists of no age":     {func(f *fake) { f.pending.Updates, f.pending.Refreshed = nil, time.Time{} }, "info.updates_available", errNoTime.Error(), `"updates_available":`},
-		"nothing in lists with a reason": {func(f *fake) { f.pending.Updates, f.pending.Doubt = nil, gap }, "info.updates_available", "nothing tells", `"updates_available":`},
+		"nothing in lists of the future": {func(f *fake) {
+			f.pending.Updates, f.pending.Withheld, f.pending.Refreshed = nil, nil, noon.Add(time.Hour)
+		}, "info.updates_available", errFuture.Error(), `"updates_available":`},
+		"withheld, and no more known": {func(f *fake) {
+			f.pending.Withheld = []Withheld{{"vim", "9.0", "9.1", Held, nil}, {"tk", "1", "2", Held, nil}}
+		},
+			"withheld_security", "whether 2 withheld updates close security holes is not known", `"withheld_security":`},
+		"nothing in lists of no age":     {func(f *fake) { f.pending.Updates, f.pending.Withheld, f.pending.Refreshed = nil, nil, time.Time{} }, "info.updates_available", errNoTime.Error(), `"updates_available":`},
+		"nothing in lists with a reason": {func(f *fake) { f.pending.Updates, f.pending.Withheld, f.pending.Doubt = nil, nil, gap }, "info.updates_available", "nothing tells", `"updates_available":`},
 		"no sign of a reboot":            {func(f *fake) { f.rebootErr = gap }, "reboot_required", "nothing tells", `"reboot_required":`},
 		"no name of the system":          {func(f *fake) { f.os = "" }, "info.os_version", "not provided by this system", `"os_version":`},
 		"os-release unreadable":          {func(f *fake) { f.os, f.versionErr = "", fs.ErrPermission }, "info.os_version", "not readable without root", `"os_version":`},
@@ -138,6 +149,23 @@ func TestNothingPendingIsKnownAndEmpty(t *testing.T) {
 		if !strings.Contains(raw, part) {
 			t.Errorf("no %s in %s", part, raw)
 		}
+	}
+}
+
+// What an administrator holds back is open all the same.
+func TestASecurityUpdateThatIsWithheldIsTold(t *testing.T) {
+	f := full()
+	f.pending.Updates, f.pending.Security = []Package{}, []string{}
+	r := check(t, f, DefaultLimit)
+	if *r.UpdatesTotal != 0 || *r.SecurityTotal != 0 || *r.WithheldSecurity != 1 || r.Info.UpdatesAvailable == nil || !*r.Info.UpdatesAvailable {
+		t.Errorf("%s", encoded(t, r))
+	}
+	// Not known of one more, the number is short, and says so.
+	f.pending.Withheld = append(f.pending.Withheld, Withheld{"tk", "1", "2", Held, nil})
+	r = check(t, f, DefaultLimit)
+	want := answer.Gaps{{Field: "withheld_security", Reason: "whether 1 withheld update closes security holes is not known"}}
+	if diff := cmp.Diff(want, r.Unavailable); diff != "" || *r.WithheldSecurity != 1 {
+		t.Errorf("%v of %s", diff, encoded(t, r))
 	}
 }
 
@@ -191,7 +219,7 @@ func many(n, length int) fake {
 	for i := range n {
 		name := fmt.Sprintf("%04d%s", i, strings.Repeat("\u202e", length))
 		f.pending.Updates = append(f.pending.Updates, Package{Name: name, Current: name, Candidate: name, Security: new(i%3 == 0), Origin: name, Label: name, Restart: new(true)})
-		f.pending.Withheld = append(f.pending.Withheld, Withheld{name, name, name, KeptBack})
+		f.pending.Withheld = append(f.pending.Withheld, Withheld{name, name, name, KeptBack, new(false)})
 		if i%3 == 0 {
 			f.pending.Security = append(f.pending.Security, name)
 		}
@@ -248,9 +276,35 @@ func TestNoSecurityUpdateIsOnlyTrueOfFreshLists(t *testing.T) {
 		"old":           {Pending{Security: []string{}, Refreshed: noon.Add(-60 * 24 * time.Hour)}, false},
 		"old, with one": {Pending{Security: []string{"zlib1g"}, Refreshed: noon.Add(-60 * 24 * time.Hour)}, true},
 		"doubtful":      {Pending{Security: []string{}, Refreshed: noon, Doubt: errors.New("no archive")}, false},
+		"in the future": {Pending{Security: []string{}, Refreshed: noon.Add(time.Hour)}, false},
 	} {
 		if _, err := SecurityNames(t.Context(), fake{pending: c.pending}, noon); (err == nil) != c.known {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Nor does it pass for none to hold every package back.
+func TestWithheldSecurityUpdatesAreNamedToTheAudit(t *testing.T) {
+	for name, c := range map[string]struct {
+		waits    []string
+		withheld []Withheld
+		want     []string
+		err      string
+	}{
+		"none":            {[]string{}, []Withheld{{"vim", "1", "2", Held, new(false)}}, []string{}, ""},
+		"held alone":      {[]string{}, []Withheld{{"vim", "1", "2", Held, new(true)}, {"tk", "1", "2", Phased, new(true)}}, []string{"vim (held)", "tk (phased)"}, ""},
+		"beside another":  {[]string{"zip"}, []Withheld{{"vim", "1", "2", KeptBack, new(true)}, {"tk", "1", "2", Held, nil}}, []string{"zip", "vim (kept back)"}, ""},
+		"nobody knows":    {[]string{}, []Withheld{{"vim", "1", "2", Held, nil}}, nil, "whether 1 withheld update closes security holes is not known"},
+		"others wait too": {[]string{"zip"}, []Withheld{{"vim", "1", "2", Held, nil}}, []string{"zip"}, ""},
+	} {
+		got, err := SecurityNames(t.Context(), fake{pending: Pending{Security: c.waits, Withheld: c.withheld, Refreshed: noon}}, noon)
+		said := ""
+		if err != nil {
+			said = err.Error()
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || said != c.err {
+			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
 	}
 }

@@ -11,6 +11,7 @@ package updates
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"sentinel/internal/answer"
@@ -78,11 +79,16 @@ func (p Pending) doubt(now time.Time) error {
 		return p.Doubt
 	case p.Refreshed.IsZero():
 		return errNoTime
+	case inFuture(p.Refreshed, now):
+		return errFuture
 	case age > maxListAge:
 		return fmt.Errorf("the package lists are %s old, and know of no newer update", humanize.Duration(int64(age.Seconds())))
 	}
 	return nil
 }
+
+// inFuture says that the date of the lists is of no use. A clock may be set a little.
+func inFuture(refreshed, now time.Time) bool { return refreshed.After(now.Add(time.Minute)) }
 
 // A Package is one update.
 type Package struct {
@@ -106,6 +112,7 @@ const (
 type Withheld struct {
 	Name, Current, Candidate string // versions are "" when unknown
 	Reason                   string // Held, Phased or KeptBack
+	Security                 *bool  // it closes security holes; nil is unknown
 }
 
 // Extra counts what updating everything would do besides updating.
@@ -120,7 +127,8 @@ type Reboot struct {
 }
 
 // SecurityNames returns the updates that close security holes, as [Pending] names
-// them. It is an error when they are unknown.
+// them, and those that are withheld with the reason: "openssl (held)". It is an error when they are
+// unknown, or when there is none and that shows nothing.
 func SecurityNames(ctx context.Context, source Source, now time.Time) ([]string, error) {
 	p, err := source.Pending(ctx)
 	switch {
@@ -130,8 +138,27 @@ func SecurityNames(ctx context.Context, source Source, now time.Time) ([]string,
 		return nil, p.Unknown
 	case p.Security == nil:
 		return nil, fmt.Errorf("%s does not say which updates close security holes", p.Manager)
-	case len(p.Security) == 0:
-		return p.Security, p.doubt(now)
 	}
-	return p.Security, nil
+	names, unsure := slices.Clone(p.Security), 0
+	for _, w := range p.Withheld {
+		switch {
+		case w.Security == nil:
+			unsure++
+		case *w.Security:
+			names = append(names, w.Name+" ("+w.Reason+")")
+		}
+	}
+	switch {
+	case len(names) > 0:
+		return names, nil
+	case unsure > 0:
+		return nil, errUnsure(unsure)
+	default:
+		return names, p.doubt(now)
+	}
+}
+
+// errUnsure says that nobody knows of some withheld updates whether they close security holes.
+func errUnsure(withheld int) error {
+	return fmt.Errorf("whether %s security holes is not known", humanize.Count(withheld, "withheld update closes", "withheld updates close"))
 }

@@ -25,7 +25,7 @@ func updateChecks() []check {
 			ID: "updates.security", Name: "Security updates", Severity: audit.High, Weight: 9,
 			Reference:   "mSCP system_settings_softwareupdate_current",
 			Description: "Attackers first try the holes that are known and that an update closes.",
-			Formula:     "PASS when softwareupdate, or its cached answer, names no update that closes security holes. FAIL otherwise. Skipped when it cannot be asked.",
+			Formula:     "PASS when softwareupdate, or its cached answer, names no update that closes security holes, deferred ones included. FAIL otherwise. Skipped when it cannot be asked, and when the title of an update does not say what it closes.",
 		}, Run: securityUpdates, Limit: scanLimit},
 		{About: audit.About{
 			ID: "updates.check", Name: "Automatic check for updates", Severity: audit.Medium, Weight: 4,

@@ -37,7 +37,7 @@ func (p *pending) fromList(list []entry, kept cache, system release.OS) {
 		switch {
 		case e.installed(system):
 		case e.deferred:
-			p.Withheld = append(p.Withheld, updates.Withheld{Name: e.title, Current: e.current(system), Candidate: e.version, Reason: updates.Held})
+			p.Withheld = append(p.Withheld, updates.Withheld{Name: e.title, Current: e.current(system), Candidate: e.version, Reason: updates.Held, Security: e.secures()})
 		default:
 			p.add(e, system, new(e.restart))
 		}
@@ -89,11 +89,9 @@ func names(list []entry) string {
 
 // add appends an update. Only the list of softwareupdate says whether it restarts the Mac.
 func (p *pending) add(e entry, system release.OS, restart *bool) {
-	one := updates.Package{Name: e.title, Current: e.current(system), Candidate: e.version, Label: e.label, Origin: "Apple", Restart: restart}
-	if e.security() {
-		one.Security = new(true)
-	}
-	p.Updates = append(p.Updates, one)
+	p.Updates = append(p.Updates, updates.Package{
+		Name: e.title, Current: e.current(system), Candidate: e.version, Label: e.label, Origin: "Apple", Restart: restart, Security: e.secures(),
+	})
 }
 
 // judgeSecurity collects the updates that are known to be for security, which is all that is said
@@ -117,15 +115,15 @@ func (p *pending) judgeSecurity() {
 	}
 }
 
-// security says whether the title of an update is that of one for security: Apple's
-// security updates, its rapid ones under both of their names, and the lists of what macOS does
-// not let run. No title says that an update is not for security.
-func (e entry) security() bool {
+// secures says that an update is for security, nil where that is not known: no title says that an
+// update is not. Those for security are Apple's security updates, its rapid ones under both of their
+// names, and the lists of what macOS does not let run.
+func (e entry) secures() *bool {
 	title := e.title + " " + e.label
 	for _, words := range []string{"Security Update", "Security Response", "Background Security", "XProtect", "MRTConfigData", "Gatekeeper"} {
 		if strings.Contains(title, words) {
-			return true
+			return new(true)
 		}
 	}
-	return false
+	return nil
 }

@@ -116,6 +116,25 @@ func TestTheListSaysWhatWaits(t *testing.T) {
 	}
 }
 
+// A profile may defer an update that closes holes: whether it does, its title alone can say.
+func TestADeferredUpdateIsNoneThatIsKnownToBeHarmless(t *testing.T) {
+	p, err := New(t.TempDir(), tool{stdout: head +
+		"* Label: Security Update 2026-001-1\n\tTitle: Security Update 2026-001, Version: 1, Size: 1K, Recommended: YES, Deferred: YES,\n" +
+		"* Label: macOS 27-26A428\n\tTitle: macOS 27, Version: 27, Size: 1KiB, Recommended: YES, Action: restart, Deferred: YES,\n"}).Pending(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []updates.Withheld{
+		{Name: "Security Update 2026-001", Candidate: "1", Reason: updates.Held, Security: new(true)}, {Name: "macOS 27", Candidate: "27", Reason: updates.Held},
+	}
+	for i := range p.Withheld {
+		p.Withheld[i].Current = ""
+	}
+	if diff := cmp.Diff(want, p.Withheld); diff != "" || len(p.Updates) != 0 {
+		t.Errorf("%s, updates %+v", diff, p.Updates)
+	}
+}
+
 func TestNothingWaits(t *testing.T) {
 	for name, f := range map[string]tool{
 		"said on standard output": {stdout: "Software Update Tool\n\nNo new software available.\n"},

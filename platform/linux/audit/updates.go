@@ -22,7 +22,7 @@ func updateChecks() []check {
 			ID: "updates.security", Name: "Security updates", Severity: audit.High, Weight: 9,
 			Reference:   "CIS 1.2.2.1, Lynis PKGS-7392",
 			Description: "Attackers first try the holes that are known and that an update closes.",
-			Formula:     "PASS when the package manager knows of no pending security update. FAIL otherwise. Skipped where no package manager can be asked.",
+			Formula:     "PASS when the package manager knows of no pending security update, those that are held, phased or kept back included. FAIL otherwise. Skipped where no package manager can be asked, and where it does not tell what a withheld update closes.",
 		}, Run: securityUpdates, Limit: 30 * time.Second},
 		{About: audit.About{
 			ID: "updates.list_age", Name: "Age of the package lists", Severity: audit.Medium, Weight: 4,
@@ -71,7 +71,7 @@ const (
 
 func securityUpdates(ctx context.Context, m *machine) audit.Finding {
 	return audit.SecurityUpdates(ctx, m.SecurityUpdates, "the package manager",
-		"See them: sentinel --check-updates; then install them: sudo apt-get update && sudo apt-get upgrade, or sudo dnf upgrade --security")
+		"See them: sentinel --check-updates; then install them: sudo apt-get update && sudo apt-get upgrade, or sudo dnf upgrade --security; what is held, release first: sudo apt-mark unhold PACKAGE")
 }
 
 // A packageManager is where a package manager keeps what it fetched.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sentinel/internal/fault"
@@ -28,7 +29,7 @@ const (
 const maxStatus = 64 << 20
 
 // maxAsked bounds how many packages are queried with apt-cache.
-const maxAsked = 200
+const maxAsked = 1000
 
 // apt is the package manager of Debian and Ubuntu.
 type apt struct{}
@@ -113,45 +114,60 @@ func securityNames(list []updates.Package) []string {
 	return names
 }
 
-// withheld determines why each package is kept back.
+// withheld determines why each package is kept back, and whether that keeps a security hole open.
 func (a apt) withheld(ctx context.Context, m machine, plan aptPlan, p *updates.Pending) {
-	p.Withheld = append([]updates.Withheld{}, plan.phased...)
-	if len(plan.kept) == 0 {
+	p.Withheld = append(append([]updates.Withheld{}, plan.phased...), plan.kept...)
+	if len(p.Withheld) == 0 {
 		return
 	}
-	progress.Say(ctx, 40, "asking why "+humanize.Count(len(plan.kept), "package is", "packages are")+" kept back")
-	held, err := heldPackages(m)
-	if err != nil {
+	progress.Say(ctx, 40, "asking why "+humanize.Count(len(p.Withheld), "package is", "packages are")+" kept back")
+	if len(plan.kept) > 0 {
+		held, err := heldPackages(m)
 		p.Gaps.Add("held", err)
-	}
-	var open []string
-	for i := range plan.kept {
-		w := &plan.kept[i]
-		if held[w.Name] {
-			w.Reason = updates.Held
-		} else if isPackageName(w.Name) && len(open) < maxAsked {
-			open = append(open, w.Name)
+		for i := range p.Withheld {
+			if w := &p.Withheld[i]; w.Reason == updates.KeptBack && held[w.Name] {
+				w.Reason = updates.Held
+			}
 		}
 	}
-	// An apt that lists phased updates separately has left none among the others.
-	if len(open) > 0 && len(plan.phased) == 0 {
-		a.phased(ctx, m, plan.kept, open, p)
+	var names []string
+	for _, w := range p.Withheld {
+		if isPackageName(w.Name) && len(names) < maxAsked {
+			names = append(names, w.Name)
+		}
 	}
-	p.Withheld = append(p.Withheld, plan.kept...)
+	if len(names) > 0 {
+		// An apt that lists phased updates separately has left none among the others.
+		a.policies(ctx, m, names, len(plan.phased) == 0, p)
+	}
 }
 
-// phased queries which of the packages that are kept back are phased. Before version 2.5.4 of apt
-// this is the only way to know.
-func (apt) phased(ctx context.Context, m machine, kept []updates.Withheld, names []string, p *updates.Pending) {
+// policies queries which of the packages that are withheld are phased, before version 2.5.4 of apt the
+// only way to know, and for which of them a security archive has a version newer than the installed
+// one: the candidate itself need not come from there.
+func (apt) policies(ctx context.Context, m machine, names []string, phased bool, p *updates.Pending) {
 	r, err := m.runExtra(ctx, "/usr/bin/apt-cache", append([]string{"policy", "--"}, names...)...)
 	if err != nil || r.Exit != 0 {
-		p.Gaps.Note("phased", "apt-cache did not say which packages are phased; they count as kept back")
+		if phased {
+			p.Gaps.Note("phased", "apt-cache did not say which packages are phased; they count as kept back")
+		}
 		return
 	}
-	phased := parseAptPolicy(r.Stdout)
-	for i := range kept {
-		if kept[i].Reason == updates.KeptBack && phased[kept[i].Name] == kept[i].Candidate {
-			kept[i].Reason = updates.Phased
+	policies := parseAptPolicy(r.Stdout)
+	var archives map[string]bool
+	if p.Security != nil {
+		if r, err = m.runExtra(ctx, "/usr/bin/apt-cache", "policy"); err == nil && r.Exit == 0 {
+			archives = parseAptArchives(r.Stdout)
+		}
+	}
+	for i := range p.Withheld {
+		w := &p.Withheld[i]
+		policy, told := policies[w.Name]
+		if phased && w.Reason == updates.KeptBack && told && policy.phased && policy.candidate == w.Candidate {
+			w.Reason = updates.Phased
+		}
+		if told && len(archives) > 0 {
+			w.Security = new(slices.ContainsFunc(policy.newer, func(archive string) bool { return archives[archive] }))
 		}
 	}
 }
@@ -305,30 +321,86 @@ func fromSecurity(origins string) bool {
 	return false
 }
 
-// parseAptPolicy returns the candidates that are phased, by package, from the
-// output of apt-cache policy:
+// An aptPolicy is what apt-cache policy says of a package.
+type aptPolicy struct {
+	candidate string
+	phased    bool     // the candidate
+	newer     []string // the archives of all versions above the installed one
+}
+
+// parseAptPolicy reads the output of apt-cache policy for some packages, by package. Versions are in
+// descending order, the archives of each below it, further in:
 //
 //	name:
 //	  Installed: 1.0
 //	  Candidate: 1.5
 //	  Version table:
 //	     1.5 500 (phased 10%)
-func parseAptPolicy(out []byte) map[string]string {
-	phased := map[string]string{}
-	name, candidate := "", ""
+//	        500 https://deb.example.org stable/main amd64 Packages
+//	 *** 1.0 100
+//	        100 /var/lib/dpkg/status
+func parseAptPolicy(out []byte) map[string]aptPolicy {
+	policies := map[string]aptPolicy{}
+	name, one, newer := "", aptPolicy{}, false
 	for raw := range bytes.Lines(out) {
 		line := strings.TrimRight(string(raw), "\r\n")
 		f := strings.Fields(line)
+		archive, inside := strings.CutPrefix(line, "      ")
 		switch {
 		case !strings.HasPrefix(line, " "):
-			name, candidate = strings.TrimSuffix(line, ":"), ""
+			name, one, newer = strings.TrimSuffix(line, ":"), aptPolicy{}, true
+			continue
 		case len(f) == 2 && f[0] == "Candidate:":
-			candidate = f[1]
-		case len(f) >= 4 && f[0] == candidate && f[2] == "(phased":
-			phased[name] = candidate
+			one.candidate = f[1]
+		case inside && newer:
+			one.newer = append(one.newer, archiveName(archive))
+		case strings.HasPrefix(line, " *** "):
+			newer = false
+		case len(f) >= 4 && f[0] == one.candidate && f[2] == "(phased":
+			one.phased = true
+		}
+		policies[name] = one
+	}
+	return policies
+}
+
+// archiveName drops the priority from "500 https://deb.example.org stable/main amd64 Packages", which
+// differs between packages that are pinned and their archive.
+func archiveName(line string) string {
+	_, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+	return name
+}
+
+// parseAptArchives says of each archive in the output of apt-cache policy, without a package, whether
+// it is one of security updates; of those that a release file describes:
+//
+//	Package files:
+//	 500 https://deb.example.org stable-security/main amd64 Packages
+//	     release v=12,o=Debian,a=stable-security,n=bookworm-security,l=Debian-Security,c=main,b=amd64
+//	     origin deb.example.org
+func parseAptArchives(out []byte) map[string]bool {
+	archives := map[string]bool{}
+	name := ""
+	for raw := range bytes.Lines(out) {
+		line := strings.TrimRight(string(raw), "\r\n")
+		release, described := strings.CutPrefix(strings.TrimSpace(line), "release ")
+		switch {
+		case described && name != "":
+			label, suite := "", ""
+			for field := range strings.SplitSeq(release, ",") {
+				switch key, value, _ := strings.Cut(field, "="); key {
+				case "l":
+					label = value
+				case "a":
+					suite = value
+				}
+			}
+			archives[name] = fromSecurity(label + ":" + suite)
+		case !strings.HasPrefix(line, "     "):
+			name = archiveName(line)
 		}
 	}
-	return phased
+	return archives
 }
 
 // isPackageName reports whether s is the name of a Debian package, deb-control(5), with or without

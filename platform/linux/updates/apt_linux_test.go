@@ -157,10 +157,10 @@ func aptMachine(t *testing.T) {
 	}
 	write(t, "/etc/machine-id", "00000000000000000000000000000001\n")
 	write(t, listFile, "deb [trusted=yes] file://"+archive+"/stable ./\ndeb [trusted=yes] file://"+archive+"/stable-security ./\n")
-	install(t, "plain 1.0", "secure 1.0", "both 1.0", "held 1.0 hold", "phased 1.0", "current 3.0", "needsnew 1.0", "blocked 1.0")
+	install(t, "plain 1.0", "secure 1.0", "both 1.0", "held 1.0 hold", "phased 1.0", "current 3.0", "needsnew 1.0", "blocked 1.0", "leaky 1.0 hold")
 	publish(t, "Debian", "stable", "plain 1.1", "both 1.2", "held 2.0", "phased 1.5 Phased-Update-Percentage: 0", "current 3.0",
-		"needsnew 2.0 Depends: brandnew", "brandnew 1.0", "blocked 2.0 Depends: nowhere")
-	publish(t, "Debian-Security", "stable-security", "secure 1.0+deb12u1", "both 1.2")
+		"needsnew 2.0 Depends: brandnew", "brandnew 1.0", "blocked 2.0 Depends: nowhere", "leaky 3.0")
+	publish(t, "Debian-Security", "stable-security", "secure 1.0+deb12u1", "both 1.2", "leaky 2.0")
 }
 
 func TestAptOnAMachineOfItsOwn(t *testing.T) {
@@ -185,7 +185,10 @@ func TestAptOnAMachineOfItsOwn(t *testing.T) {
 			{Name: "plain", Current: "1.0", Candidate: "1.1", Security: new(false), Origin: "Debian:12/stable"},
 			{Name: "secure", Current: "1.0", Candidate: "1.0+deb12u1", Security: new(true), Origin: "Debian-Security:12/stable-security"},
 		},
-		Withheld: []updates.Withheld{{Name: "blocked", Current: "1.0", Candidate: "2.0", Reason: updates.KeptBack}, {Name: "held", Current: "1.0", Candidate: "2.0", Reason: updates.Held}, {Name: "phased", Current: "1.0", Candidate: "1.5", Reason: updates.Phased}},
+		Withheld: []updates.Withheld{
+			{Name: "blocked", Current: "1.0", Candidate: "2.0", Reason: updates.KeptBack, Security: new(false)}, {Name: "held", Current: "1.0", Candidate: "2.0", Reason: updates.Held, Security: new(false)},
+			{Name: "leaky", Current: "1.0", Candidate: "3.0", Reason: updates.Held, Security: new(true)}, {Name: "phased", Current: "1.0", Candidate: "1.5", Reason: updates.Phased, Security: new(false)},
+		},
 	}
 	sorted := func(p updates.Pending) updates.Pending {
 		slices.SortFunc(p.Withheld, func(a, b updates.Withheld) int { return strings.Compare(a.Name, b.Name) })

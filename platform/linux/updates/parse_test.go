@@ -76,24 +76,61 @@ func TestPlanOfApt(t *testing.T) {
 	}
 }
 
-func TestPolicyOfAptNamesPhasedCandidates(t *testing.T) {
-	policy := `curl:
+const policies = `curl:
   Installed: 8.0-1
   Candidate: 8.1-1
   Version table:
      8.1-1 500 (phased 10%)
         500 https://deb.example.org stable/main amd64 Packages
+     8.0-2 500
+        990 https://deb.example.org stable-security/main amd64 Packages
  *** 8.0-1 100
+        500 https://deb.example.org older/main amd64 Packages
         100 /var/lib/dpkg/status
-gimp:
+gimp:i386:
   Installed: 2
   Candidate: 3
   Version table:
      4 1 (phased 0%)
      3 500
+ *** 2 100
+     1 500
+        500 https://deb.example.org older/main amd64 Packages
 `
-	if diff := cmp.Diff(map[string]string{"curl": "8.1-1"}, parseAptPolicy([]byte(policy))); diff != "" {
-		t.Errorf("phased (-want +got):\n%s", diff)
+
+func TestPolicyOfAptNamesPhasedCandidatesAndWhereNewerOnesAre(t *testing.T) {
+	want := map[string]aptPolicy{
+		"curl":      {"8.1-1", true, []string{"https://deb.example.org stable/main amd64 Packages", "https://deb.example.org stable-security/main amd64 Packages"}},
+		"gimp:i386": {candidate: "3"},
+	}
+	if diff := cmp.Diff(want, parseAptPolicy([]byte(policies)), cmp.AllowUnexported(aptPolicy{})); diff != "" {
+		t.Errorf("policies (-want +got):\n%s", diff)
+	}
+}
+
+const archives = `Package files:
+ 100 /var/lib/dpkg/status
+     release a=now
+ 500 https://deb.example.org stable-security/main amd64 Packages
+     release v=12,o=Debian,a=stable-security,n=bookworm-security,l=Debian-Security,c=main,b=amd64
+     origin deb.example.org
+ 500 https://deb.example.org stable/main amd64 Packages
+     release v=12.15,o=Debian,a=stable,n=bookworm,l=Debian,c=main,b=amd64
+     origin deb.example.org
+ 500 file:/srv/security ./ Packages
+     release l=Debian-Security,c=
+ 500 file:/srv/stable-security ./ Packages
+Pinned packages:
+     vim -> 2 with priority 990
+`
+
+func TestArchivesOfAptAreJudgedByTheirRelease(t *testing.T) {
+	want := map[string]bool{
+		"/var/lib/dpkg/status": false, "https://deb.example.org stable-security/main amd64 Packages": true,
+		"https://deb.example.org stable/main amd64 Packages": false, "file:/srv/security ./ Packages": true,
+	}
+	if diff := cmp.Diff(want, parseAptArchives([]byte(archives))); diff != "" {
+		t.Errorf("archives (-want +got):\n%s", diff)
 	}
 }
 
@@ -245,11 +282,14 @@ func sound(t *testing.T, list []updates.Package, withheld []updates.Withheld) {
 
 func FuzzPlanOfApt(f *testing.F) {
 	f.Add([]byte(simulated))
+	f.Add([]byte(policies))
+	f.Add([]byte(archives))
 	f.Add([]byte("Inst a [1] (2 x [all])\nInst )(\nThe following packages have been kept back:\n  ( => )\n"))
 	f.Fuzz(func(t *testing.T, out []byte) {
 		plan := parseAptPlan(out)
 		sound(t, plan.updates, append(plan.kept, plan.phased...))
 		parseAptPolicy(out)
+		parseAptArchives(out)
 		parseHeld(out)
 		lockedFiles(out)
 	})
