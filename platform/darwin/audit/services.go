@@ -4,6 +4,7 @@ package audit
 
 import (
 	"context"
+	"path"
 	"slices"
 
 	"sentinel/internal/audit"
@@ -11,6 +12,7 @@ import (
 	"sentinel/internal/humanize"
 	"sentinel/internal/network"
 	"sentinel/internal/reach"
+	"sentinel/platform/darwin/lsof"
 	"sentinel/platform/darwin/posture"
 	"sentinel/platform/unix/listeners"
 )
@@ -21,7 +23,7 @@ func serviceChecks() []check {
 			ID: "services.exposed", Name: "Services reachable from outside", Severity: audit.Medium, Weight: 4,
 			Reference:   "Lynis NETW-3012",
 			Description: "Each service that others can reach can be attacked; stop those that nobody needs.",
-			Formula:     "PASS when nothing but SSH, AirDrop, AirPlay, Bonjour and DHCP listens below port 49152 on an address that is not loopback, or the Application Firewall blocks all incoming connections. WARN otherwise. Needs root to see the processes of other users.",
+			Formula:     "PASS when nothing but what macOS serves itself (SSH, AirDrop, AirPlay, DHCP, time, NetBIOS, IPsec) and Bonjour (UDP 5353, which programs share) listens below port 49152 on an address that is not loopback, or the Application Firewall blocks all incoming connections. WARN otherwise. Needs root to see the processes of other users.",
 		}, Run: exposedServices},
 		{About: audit.About{
 			ID: "services.internal", Name: "Internal services not exposed", Severity: audit.High, Weight: 8,
@@ -56,18 +58,57 @@ func (m *machine) reachable(ctx context.Context) (listeners.Sockets, error) {
 	})
 }
 
-// ofMacOS are the ports of services that every Mac has: SSH, which has a check
-// of its own, DHCP, Bonjour and time, AirPlay and the AirDrop family.
-var ofMacOS = []uint16{22, 67, 68, 123, 137, 138, 500, 546, 547, 3722, 4500, 5000, 5353, 7000}
+// ofMacOS are the ports of services that every Mac has, with the programs of macOS that serve them: SSH,
+// which has a check of its own, DHCP, time, NetBIOS, IPsec, AirPlay and the AirDrop family. launchd
+// listens for those that start when somebody connects.
+var ofMacOS = map[listeners.Port][]string{
+	listeners.TCP(22): {"launchd", "sshd", "sshd-session", "sshd-keygen-wrapper"},
+	listeners.UDP(67): {"bootpd", "configd"}, listeners.UDP(68): {"configd"}, listeners.UDP(546): {"configd"}, listeners.UDP(547): {"configd"},
+	listeners.UDP(123): {"timed", "ntpd"}, listeners.UDP(137): {"launchd", "netbiosd"}, listeners.UDP(138): {"launchd", "netbiosd"},
+	listeners.UDP(500): {"racoon", "nesessionmanager", "NEIKEv2Provider"}, listeners.UDP(4500): {"racoon", "nesessionmanager", "NEIKEv2Provider"},
+	listeners.UDP(3722): {"identityservicesd", "rapportd", "sharingd"},
+	listeners.TCP(5000): {"AirPlayXPCHelper", "ControlCenter"}, listeners.TCP(7000): {"AirPlayXPCHelper", "ControlCenter"},
+}
+
+// bonjour is the port that mDNSResponder has on every Mac, and that any program shares with it.
+var bonjour = listeners.UDP(5353)
+
+// maxLookedUp bounds how many processes lsof is asked about.
+const maxLookedUp = 32
+
+// programs are the files that processes run, as far as lsof was asked.
+type programs map[int]string
+
+// ofMacOS says whether a socket is one that every Mac has. Any user can listen at such a port, and name
+// a program as one of macOS: the file that runs decides. Without root that is not seen, and nothing passes.
+func (p programs) ofMacOS(ctx context.Context, m *machine, l listeners.Listener) bool {
+	if l.Port() == bonjour {
+		return true
+	}
+	names, known := ofMacOS[l.Port()]
+	if !known || !m.privileged() {
+		return known
+	}
+	file, asked := p[l.PID]
+	if !asked && l.PID > 0 && len(p) < maxLookedUp && m.Runner != nil {
+		files, err := lsof.Files(ctx, m.Runner, l.PID)
+		if i := slices.IndexFunc(files, func(f lsof.File) bool { return f.FD == "txt" }); err == nil && i >= 0 {
+			file = files[i].Name
+		}
+		p[l.PID] = file
+	}
+	return onSystemVolume(file) && slices.Contains(names, path.Base(file))
+}
 
 func exposedServices(ctx context.Context, m *machine) audit.Finding {
 	sockets, err := m.reachable(ctx)
 	if err != nil {
 		return audit.Unread("sockets", err)
 	}
+	looked := programs{}
 	exposed := sockets.All.Find(func(l listeners.Listener) bool {
 		port := l.Local.Port()
-		return !slices.Contains(ofMacOS, port) && port < firstClientPort && port != 0
+		return port < firstClientPort && port != 0 && !looked.ofMacOS(ctx, m, l)
 	})
 	return exposed.Judge(func(exposed []listeners.Listener) audit.Finding {
 		switch count, ports := listeners.Ports(exposed); {
