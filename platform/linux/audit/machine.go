@@ -79,11 +79,7 @@ func (m *machine) tree() hostfile.Tree {
 
 // stat looks at a file, and at its access control list, through symbolic links.
 func (m *machine) stat(name string) (hostfile.Meta, error) {
-	f, err := hostfile.Stat(m.path(name))
-	if err != nil {
-		return f, err
-	}
-	return f.WithList(m.path(name))
+	return hostfile.StatWithList(m.path(name))
 }
 
 // lstat looks at a file, or at the symbolic link itself.

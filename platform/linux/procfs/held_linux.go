@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sentinel/platform/unix/hostfile"
 )
 
 // StatHeld returns what the kernel remembers of the file behind /proc/PID/exe or /proc/PID/fd/N. The
@@ -24,20 +26,14 @@ func StatHeld(path string) (Held, error) {
 	return h, nil
 }
 
-// byName leaves out the links of /proc to what processes hold (openat2(2), Linux 5.6).
-var byName = unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS}
-
 // StatNamed looks at a file by a name that a process or a user chose. The name leads to what is mounted
-// here and nowhere else. Through /proc/PID/root and the like, to which a link of the user's may lead, it
-// could come to what [StatHeld] does not ask, and every directory on the way asks its server. Kernels and
-// filters of system calls without openat2 follow it; those mounts came later than it (Linux 5.11).
+// here and nowhere else ([hostfile.OpenNamed]). Through /proc/PID/root and the like, to which a link of the
+// user's may lead, it could come to what [StatHeld] does not ask, and every directory on the way asks its
+// server.
 func StatNamed(path string) (Held, error) {
-	fd, err := retry(func() (int, error) { return unix.Openat2(unix.AT_FDCWD, path, &byName) })
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
-		return StatHeld(path)
-	}
+	fd, err := hostfile.OpenNamed(path, unix.O_PATH)
 	if err != nil {
-		return Held{}, &os.PathError{Op: "openat2", Path: path, Err: err}
+		return Held{}, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd) //nolint:errcheck // only looked at
 	h, err := remembered(fd, "")

@@ -41,7 +41,7 @@ func ReadBelow(home, name string, limit int) ([]byte, Meta, error) {
 // link at its end and none out of the directory, and it never waits for a pipe. The error is
 // [ErrNotRegular] for anything else. The caller closes the file.
 func OpenBelow(home, name string) (*os.File, error) {
-	root, err := os.OpenRoot(home)
+	root, err := openRoot(home)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func NamesBelow(home, directory string, limit int) ([]string, error) {
 }
 
 func openBelow(home, name string, flags int) (*os.File, error) {
-	root, err := os.OpenRoot(home)
+	root, err := openRoot(home)
 	if err != nil {
 		return nil, err
 	}

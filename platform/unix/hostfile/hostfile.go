@@ -95,7 +95,7 @@ func Text(path string) (string, error) {
 // Names returns the sorted names in a directory, at most limit of them; a
 // fuller one gives limit names and [ErrTooLarge].
 func Names(dir string, limit int) ([]string, error) {
-	fd, err := openNamed(dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := OpenNamed(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
 	}
@@ -143,7 +143,7 @@ func open(path string) (int, error) {
 	if strings.ContainsRune(path, 0) {
 		return -1, unix.EINVAL
 	}
-	fd, err := openRetry(path)
+	fd, err := OpenNamed(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
 		return -1, err
 	}
@@ -156,15 +156,6 @@ func open(path string) (int, error) {
 		return -1, err
 	}
 	return fd, nil
-}
-
-func openRetry(path string) (int, error) {
-	for {
-		fd, err := openNamed(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
-		if !errors.Is(err, unix.EINTR) {
-			return fd, err
-		}
-	}
 }
 
 func readAll(fd, limit int) ([]byte, error) {

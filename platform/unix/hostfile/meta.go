@@ -18,7 +18,7 @@ type Meta struct {
 	UID, GID int
 	Size     int64
 	Modified time.Time
-	// Named is whom the access control list grants something, as far as [Meta.WithList] has read it.
+	// Named is whom the access control list grants something, as far as [StatWithList] has read it.
 	Named posixacl.List
 }
 
@@ -29,18 +29,6 @@ func (f Meta) String() string {
 		text += ", " + f.Named.String()
 	}
 	return text
-}
-
-// WithList adds whom the access control list of the file, which is at path, grants something. A list
-// grants at most its mask, which the mode has in place of the rights of the group: unless the group
-// may do what not everyone may, there is nothing to read.
-func (f Meta) WithList(path string) (Meta, error) {
-	if perm := f.Mode.Perm(); (perm>>3&7)&^perm == 0 {
-		return f, nil
-	}
-	var err error
-	f.Named, err = posixacl.Of(path)
-	return f, err
 }
 
 // Others is what users may do who are neither root nor the owner nor in the group of the file: by its

@@ -5,14 +5,20 @@
 package hostfile
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-func openNamed(path string, flags int) (fd int, err error) {
-	return unix.Open(path, flags|unix.O_CLOEXEC, 0)
+// OpenNamed opens a file. Only Linux has links to what processes hold.
+func OpenNamed(path string, flags int) (fd int, err error) {
+	for {
+		if fd, err = unix.Open(path, flags|unix.O_CLOEXEC, 0); !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
 }
 
 func look(path string, follow bool) (fs.FileInfo, error) {
@@ -21,3 +27,8 @@ func look(path string, follow bool) (fs.FileInfo, error) {
 	}
 	return os.Lstat(path)
 }
+
+// StatWithList is [Stat]: only Linux has access control lists that are read.
+func StatWithList(path string) (Meta, error) { return Stat(path) }
+
+func openRoot(dir string) (*os.Root, error) { return os.OpenRoot(dir) }

@@ -5,7 +5,6 @@ package hostfile
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -14,7 +13,7 @@ import (
 // Rotated lists a log and what was rotated from it, NAME.1, NAME.2.gz and NAME-20260304.gz (logrotate(8)),
 // the newest first: at most most files, of as many names in their directory as limit.
 func Rotated(dir, log string, limit, most int) ([]fs.FileInfo, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := openRoot(dir)
 	if err != nil {
 		return nil, err
 	}
