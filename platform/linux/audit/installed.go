@@ -5,6 +5,8 @@ package audit
 import (
 	"os"
 	"strings"
+
+	"sentinel/platform/linux/updates"
 )
 
 // unitDirs are those of systemd, first what counts (systemd.unit(5)).
@@ -51,8 +53,7 @@ func (m *machine) isImage() bool {
 	if !m.container() {
 		return false
 	}
-	_, managed := m.packageManager()
-	return !managed || !m.ownInit()
+	return updates.ListsOf(m.Root).Manager == "" || !m.ownInit()
 }
 
 func (m *machine) ownInit() bool {

@@ -57,7 +57,7 @@ func TestAMaskedServiceIsUnmaskedFirst(t *testing.T) {
 // A container of LXC or systemd-nspawn is looked after like a machine.
 func TestOnlyContainersWithoutAnInitAreUpdatedByAnImage(t *testing.T) {
 	apt := map[string]string{
-		"run/systemd/container": "lxc\n", "var/lib/dpkg/status": "", "proc/1/comm": "node\n",
+		"run/systemd/container": "lxc\n", "var/lib/dpkg/status": "x\n", "usr/bin/apt-get": "", "proc/1/comm": "node\n",
 		"etc/apt/": "", "var/lib/apt/lists/": "", "etc/apt/apt.conf.d/": "",
 	}
 	for name, c := range map[string]struct {

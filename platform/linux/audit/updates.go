@@ -4,7 +4,6 @@ package audit
 
 import (
 	"context"
-	"os"
 	"path"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"sentinel/internal/humanize"
 	pending "sentinel/internal/updates"
 	"sentinel/platform/linux/updates"
-	"sentinel/platform/unix/hostfile"
 )
 
 func updateChecks() []check {
@@ -28,7 +26,7 @@ func updateChecks() []check {
 			ID: "updates.list_age", Name: "Age of the package lists", Severity: audit.Medium, Weight: 4,
 			Reference:   "Lynis PKGS-7390",
 			Description: "With old package lists the machine does not learn of new updates.",
-			Formula:     "PASS when the lists of apt, dnf, zypper, pacman or apk were fetched within 7 days, WARN within 30 days, FAIL for older ones or none. Does not apply without one of them, and in a container without an init of its own.",
+			Formula:     "PASS when the lists of apt, dnf, zypper, pacman or apk were fetched within 7 days, WARN within 30 days, FAIL for older ones or none. Skipped where they are dated in the future. Does not apply without one of them, and in a container without an init of its own.",
 		}, Run: listAge},
 		{About: audit.About{
 			ID: "updates.automatic", Name: "Automatic updates", Severity: audit.Medium, Weight: 3,
@@ -74,52 +72,27 @@ func securityUpdates(ctx context.Context, m *machine) audit.Finding {
 		"See them: sentinel --check-updates; then install them: sudo apt-get update && sudo apt-get upgrade, or sudo dnf upgrade --security; what is held, release first: sudo apt-mark unhold PACKAGE")
 }
 
-// A packageManager is where a package manager keeps what it fetched.
-type packageManager struct {
-	name   string
-	marker string   // a file that says that the manager is in use
-	lists  []string // files and directories that a fetch touches
-	dirs   []string // likewise, with everything in them
-}
-
-var packageManagers = []packageManager{
-	{"apt", "/var/lib/dpkg/status", []string{"/var/lib/apt/periodic/update-success-stamp", "/var/lib/apt/lists", "/var/lib/apt/lists/partial"}, nil},
-	{"apk", "/lib/apk/db/installed", nil, []string{"/var/cache/apk", "/etc/apk/cache"}},
-	{"apk", "/usr/lib/apk/db/installed", nil, []string{"/var/cache/apk", "/etc/apk/cache"}}, // from apk 3 on
-	{"pacman", "/var/lib/pacman/local", nil, []string{"/var/lib/pacman/sync"}},
-	{"zypper", "/etc/zypp", nil, []string{"/var/cache/zypp/raw"}},
-	{"dnf", "/etc/dnf/dnf.conf", []string{"/var/cache/dnf/last_makecache"}, []string{"/var/cache/dnf", "/var/cache/libdnf5"}},
-}
-
-func (m *machine) packageManager() (packageManager, bool) {
-	for _, p := range packageManagers {
-		if m.exists(p.marker) {
-			return p, true
-		}
-	}
-	return packageManager{}, false
-}
+// listSkew is how far in the future lists may be dated by a clock that was set a little.
+const listSkew = time.Minute
 
 func listAge(_ context.Context, m *machine) audit.Finding {
-	p, ok := m.packageManager()
+	lists := updates.ListsOf(m.Root)
 	switch {
 	case m.isImage():
 		return audit.NotApplicable(imageRenewed)
-	case !ok:
+	case lists.Manager == "":
 		return audit.NotApplicable(noPackageManager)
 	}
-	fetched, where, err := m.lastFetch(p)
-	if err != nil {
-		return audit.Unread("lists of "+p.name, err)
+	fix := "Fetch them: " + pending.RefreshCommand(lists.Manager) + "; and see that it is done each day."
+	if lists.Fetched.IsZero() {
+		return audit.Failed("The lists were never fetched", fix, audit.At("lists of "+lists.Manager, 0, "there are none"))
 	}
-	fix := "Fetch them: " + pending.RefreshCommand(p.name) + "; and see that it is done each day."
-	if fetched.IsZero() {
-		return audit.Failed("The lists were never fetched", fix, audit.At("lists of "+p.name, 0, "there are none"))
-	}
-	age := m.now().Sub(fetched)
-	value := p.name + ", fetched " + humanize.Count(max(0, int(age.Hours()/24)), "day", "days") + " ago"
-	evidence := audit.At(where, 0, fetched.UTC().Format(time.RFC3339))
+	age := m.now().Sub(lists.Fetched)
+	value := lists.Manager + ", fetched " + humanize.Count(max(0, int(age.Hours()/24)), "day", "days") + " ago"
+	evidence := audit.At(lists.File, 0, lists.Fetched.UTC().Format(time.RFC3339))
 	switch {
+	case age < -listSkew:
+		return audit.Unseen(lists.File + " is dated in the future: the clock was wrong then, or is now")
 	case age > 30*24*time.Hour:
 		return audit.Failed(value, fix, evidence)
 	case age > 7*24*time.Hour:
@@ -129,66 +102,19 @@ func listAge(_ context.Context, m *machine) audit.Finding {
 	}
 }
 
-// lastFetch returns when the lists of a package manager were last fetched, zero
-// for never. apt's directory exists before the first fetch, so it counts only with a list in it.
-func (m *machine) lastFetch(p packageManager) (latest time.Time, where string, err error) {
-	files := p.lists
-	for _, directory := range p.dirs {
-		names, err := m.names(directory, maxNames)
-		if err != nil && !hostfile.Missing(err) {
-			return time.Time{}, "", err
-		}
-		for _, name := range names {
-			files = append(files, directory+"/"+name)
-		}
-	}
-	if p.name == "apt" {
-		lists, err := m.aptLists()
-		if err != nil || !lists {
-			return time.Time{}, "", err
-		}
-	}
-	for _, file := range files {
-		info, err := os.Stat(m.path(file))
-		if hostfile.Missing(err) {
-			continue
-		}
-		if err != nil {
-			return time.Time{}, "", err
-		}
-		if info.ModTime().After(latest) {
-			latest, where = info.ModTime(), file
-		}
-	}
-	return latest, where, nil
-}
-
-func (m *machine) aptLists() (bool, error) {
-	names, err := m.names("/var/lib/apt/lists", maxNames)
-	if hostfile.Missing(err) {
-		return false, nil
-	}
-	for _, name := range names {
-		if strings.Contains(name, "_Packages") || strings.HasSuffix(name, "Release") {
-			return true, nil
-		}
-	}
-	return false, err
-}
-
 func automaticUpdates(_ context.Context, m *machine) audit.Finding {
-	p, ok := m.packageManager()
+	manager := updates.ListsOf(m.Root).Manager
 	switch {
 	case m.isImage():
 		return audit.NotApplicable(imageRenewed)
-	case !ok:
+	case manager == "":
 		return audit.NotApplicable(noPackageManager)
-	case p.name == "apt":
+	case manager == "apt":
 		return m.unattendedUpgrades()
-	case p.name == "dnf":
+	case manager == "dnf":
 		return m.dnfAutomatic()
 	default:
-		return audit.Unseen("how " + p.name + " updates by itself is not known here")
+		return audit.Unseen("how " + manager + " updates by itself is not known here")
 	}
 }
 
@@ -209,8 +135,11 @@ func (m *machine) unattendedUpgrades() audit.Finding {
 	if enable, set := options["apt::periodic::enable"]; set && enable == "0" {
 		return audit.Warned("unattended-upgrades is switched off", fix, audit.At("/etc/apt/apt.conf.d", 0, `APT::Periodic::Enable "0"`))
 	}
-	if m.exists("/run/systemd/system") && !m.unitEnabled("apt-daily-upgrade.timer") {
-		return audit.Warned("The timer of unattended-upgrades is off", "Switch it on: sudo systemctl enable --now apt-daily.timer apt-daily-upgrade.timer", audit.At("apt-daily-upgrade.timer", 0, "is not enabled, or masked"))
+	// The first fetches the lists that the second installs from.
+	for _, timer := range []string{"apt-daily.timer", "apt-daily-upgrade.timer"} {
+		if m.exists("/run/systemd/system") && !m.unitEnabled(timer) {
+			return audit.Warned("The timer of unattended-upgrades is off", "Switch it on: sudo systemctl unmask apt-daily.timer apt-daily-upgrade.timer; sudo systemctl enable --now apt-daily.timer apt-daily-upgrade.timer", audit.At(timer, 0, "is not enabled, or masked"))
+		}
 	}
 	return audit.Passed("unattended-upgrades")
 }

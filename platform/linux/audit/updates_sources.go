@@ -11,6 +11,7 @@ import (
 	"sentinel/internal/audit"
 	"sentinel/platform/linux/aptconf"
 	"sentinel/platform/linux/release"
+	"sentinel/platform/linux/updates"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -77,13 +78,13 @@ func (m *machine) aptOptions() (aptconf.Options, error) {
 }
 
 func signaturesChecked(_ context.Context, m *machine) audit.Finding {
-	p, ok := m.packageManager()
-	if !ok {
+	manager := updates.ListsOf(m.Root).Manager
+	if manager == "" {
 		return audit.NotApplicable(noPackageManager)
 	}
 	var wrong []string
 	var err error
-	switch p.name {
+	switch manager {
 	case "apt":
 		wrong, err = m.unsignedApt()
 	case "dnf":
@@ -93,15 +94,15 @@ func signaturesChecked(_ context.Context, m *machine) audit.Finding {
 	case "pacman":
 		wrong, err = m.unsigned("/etc/pacman.conf", "/etc/pacman.d", uncheckedPacman, ".conf")
 	default:
-		return audit.NotApplicable(p.name + " has no setting that switches the check of signatures off")
+		return audit.NotApplicable(manager + " has no setting that switches the check of signatures off")
 	}
 	switch {
 	case len(wrong) > 0:
 		return audit.Failed("Signatures are not checked", "Remove each setting that is named, and give the source its key (signed-by, gpgkey).", wrong...)
 	case err != nil:
-		return audit.Unread("sources of "+p.name, err)
+		return audit.Unread("sources of "+manager, err)
 	default:
-		return audit.Passed(p.name + " checks signatures")
+		return audit.Passed(manager + " checks signatures")
 	}
 }
 

@@ -22,10 +22,14 @@ func (a apk) present(m machine) bool {
 	return a.program(m) != "" && (m.exists("lib/apk/db/installed") || m.exists("usr/lib/apk/db/installed"))
 }
 
+func (apk) lists(m machine) []string {
+	return m.glob("var/cache/apk/APKINDEX.*", "etc/apk/cache/APKINDEX.*", "var/lib/apk/APKINDEX.*")
+}
+
 // pending lists the packages that can be upgraded according to the last fetched indexes,
 // apk-list(8).
 func (a apk) pending(ctx context.Context, m machine) (updates.Pending, error) {
-	fetched := m.glob("var/cache/apk/APKINDEX.*", "etc/apk/cache/APKINDEX.*", "var/lib/apk/APKINDEX.*")
+	fetched := a.lists(m)
 	if len(fetched) == 0 {
 		return updates.Pending{Unknown: errNeverFetched("apk")}, nil
 	}
@@ -33,7 +37,8 @@ func (a apk) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	if err != nil {
 		return updates.Pending{}, err
 	}
-	p := updates.Pending{Updates: parseAPK(r.Stdout), Refreshed: newest(fetched...)}
+	p := updates.Pending{Updates: parseAPK(r.Stdout)}
+	p.Refreshed, _ = newest(fetched...)
 	stderr := string(r.Stderr)
 	if r.Exit != 0 || len(p.Updates) == 0 && strings.Contains(stderr, "ERROR: ") {
 		return updates.Pending{}, diagnose("apk", stderr, apkErrors())

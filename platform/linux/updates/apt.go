@@ -60,9 +60,9 @@ func (a apt) pending(ctx context.Context, m machine) (updates.Pending, error) {
 		Updates: plan.updates, Security: securityNames(plan.updates), Extra: &plan.extra,
 		Busy: m.locked("var/lib/dpkg/lock-frontend", "var/lib/dpkg/lock", aptLists+"/lock"),
 	}
-	switch {
-	case a.fetched(m):
-		p.Refreshed = newest(m.path(aptLists), m.path("var/lib/apt/periodic/update-success-stamp"), m.path("var/lib/apt/periodic/update-stamp"))
+	switch lists := a.lists(m); {
+	case lists != nil:
+		p.Refreshed, _ = newest(lists...)
 		a.security(m, &p)
 	case len(plan.updates) == 0:
 		return updates.Pending{Busy: p.Busy, Unknown: errNeverFetched("apt")}, nil
@@ -95,12 +95,14 @@ func (apt) security(m machine, p *updates.Pending) {
 	}
 }
 
-// fetched reports whether there is any list of packages. The time at which it was fetched is less
-// certain: the directory of the lists changes when one of them does, and the hooks and timers of
-// apt write the stamps after a successful refresh, but a refresh by hand that found nothing new
-// leaves the same traces as a failed one.
-func (apt) fetched(m machine) bool {
-	return len(m.glob(aptLists+"/*_Packages", aptLists+"/*_Packages.*")) > 0
+// lists are the directory, which changes when one of the lists in it does, and the stamp of a refresh
+// in which not everything failed. The directory of what is being fetched changes in each refresh,
+// and the timer's update-stamp where apt-get ends with 0, as it does without a network: neither counts.
+func (apt) lists(m machine) []string {
+	if len(m.glob(aptLists+"/*_Packages", aptLists+"/*_Packages.*")) == 0 {
+		return nil
+	}
+	return []string{m.path(aptLists), m.path("var/lib/apt/periodic/update-success-stamp")}
 }
 
 // securityNames names the updates that are known to be for security; never nil.

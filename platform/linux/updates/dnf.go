@@ -29,6 +29,10 @@ func (d dnf) present(m machine) bool {
 	return d.program(m) != "" && (m.exists("var/lib/rpm") || m.exists("usr/lib/sysimage/rpm"))
 }
 
+func (dnf) lists(m machine) []string {
+	return m.glob("var/cache/dnf/*/repodata/repomd.xml", "var/cache/libdnf5/*/repodata/repomd.xml")
+}
+
 // query returns the command line that lists updates from the fetched metadata. -C uses the metadata
 // of root, which everyone may read.
 func (d dnf) query(m machine, more ...string) (program string, args []string) {
@@ -49,8 +53,9 @@ func (d dnf) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	if r.Exit != 0 && r.Exit != dnfUpdates {
 		return updates.Pending{}, dnfFault(r.Exit, string(r.Stderr))
 	}
-	fetched := m.glob("var/cache/dnf/*/repodata/repomd.xml", "var/cache/libdnf5/*/repodata/repomd.xml")
-	p := updates.Pending{Updates: parseDNF(r.Stdout), Refreshed: newest(fetched...)}
+	fetched := d.lists(m)
+	p := updates.Pending{Updates: parseDNF(r.Stdout)}
+	p.Refreshed, _ = newest(fetched...)
 	if len(fetched) == 0 && len(p.Updates) == 0 {
 		return updates.Pending{Unknown: errNeverFetched("dnf")}, nil
 	}

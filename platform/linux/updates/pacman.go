@@ -20,10 +20,14 @@ func (pacman) present(m machine) bool {
 	return m.exists("usr/bin/pacman") && m.exists("var/lib/pacman/local")
 }
 
+// lists are the databases, with the time at which the mirror changed them. Their directory changes
+// also where a fetch fails.
+func (pacman) lists(m machine) []string { return m.glob("var/lib/pacman/sync/*.db") }
+
 // pending lists packages that are newer in the last synchronized databases, pacman(8) -Qu. Its exit
 // status is 1 both when there are none and when it fails.
-func (pacman) pending(ctx context.Context, m machine) (updates.Pending, error) {
-	fetched := m.glob("var/lib/pacman/sync/*.db")
+func (a pacman) pending(ctx context.Context, m machine) (updates.Pending, error) {
+	fetched := a.lists(m)
 	if len(fetched) == 0 {
 		return updates.Pending{Unknown: errNeverFetched("pacman")}, nil
 	}
@@ -33,7 +37,8 @@ func (pacman) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	}
 	stderr := string(r.Stderr)
 	failed := strings.Contains(stderr, "error: ")
-	p := updates.Pending{Refreshed: newest(m.path("var/lib/pacman/sync")), Busy: m.exists("var/lib/pacman/db.lck")}
+	p := updates.Pending{Busy: m.exists("var/lib/pacman/db.lck")}
+	p.Refreshed, _ = newest(fetched...)
 	p.Updates, p.Withheld = parsePacman(r.Stdout)
 	if failed && len(p.Updates)+len(p.Withheld) == 0 {
 		return updates.Pending{}, diagnose("pacman", stderr, pacmanErrors())

@@ -45,6 +45,9 @@ type manager interface {
 	// present reports whether this machine uses the manager: its program and its data are both
 	// there.
 	present(m machine) bool
+	// lists returns what a fetch of the package lists changes where it succeeds; none where they
+	// were never fetched.
+	lists(m machine) []string
 	// pending lists the updates that the manager already knows of, without network access and
 	// without waiting for a lock. It leaves Manager empty, and need not report a gap for security
 	// updates or withheld packages if the manager never names them.
@@ -71,13 +74,39 @@ func NewUpdates(root string, runner sysexec.Runner) *Updates {
 
 // Pending implements [updates.Source].
 func (u *Updates) Pending(ctx context.Context) (updates.Pending, error) {
-	for _, one := range managers() {
-		if one.present(u.m) {
-			return pending(ctx, u.m, one)
-		}
+	if one := u.m.manager(); one != nil {
+		return pending(ctx, u.m, one)
 	}
 	return updates.Pending{}, fault.New(fault.Unsupported, "No package manager that sentinel knows was found: "+knownManagers()+".").
 		WithFix("Look for updates with the tools of this distribution.")
+}
+
+// manager returns the package manager that this machine uses, nil for none that is known.
+func (m machine) manager() manager {
+	for _, one := range managers() {
+		if one.present(m) {
+			return one
+		}
+	}
+	return nil
+}
+
+// Lists are the package lists of a machine.
+type Lists struct {
+	Manager string    // "" for none that is known
+	Fetched time.Time // zero for never
+	File    string    // which tells so
+}
+
+// ListsOf finds the package manager of the machine below root, and when its lists were fetched.
+func ListsOf(root string) Lists {
+	m := machine{root: root}
+	one := m.manager()
+	if one == nil {
+		return Lists{}
+	}
+	fetched, file := newest(one.lists(m)...)
+	return Lists{one.name(), fetched, strings.TrimPrefix(file, strings.TrimSuffix(m.path("."), "/"))}
 }
 
 // pending queries a manager, and adds gaps for what it never reports.
@@ -178,15 +207,15 @@ func (m machine) glob(patterns ...string) []string {
 	return list
 }
 
-// newest returns the latest modification time of the files, or the zero time if there are none.
-func newest(paths ...string) time.Time {
-	var latest time.Time
+// newest returns the latest modification time of the files, and which it is; the zero time if there
+// are none.
+func newest(paths ...string) (latest time.Time, file string) {
 	for _, p := range paths {
 		if info, err := os.Stat(p); err == nil && info.ModTime().After(latest) {
-			latest = info.ModTime()
+			latest, file = info.ModTime(), p
 		}
 	}
-	return latest
+	return latest, file
 }
 
 // errNeverFetched explains why a manager without package lists knows of no updates.

@@ -29,10 +29,14 @@ func (zypper) present(m machine) bool {
 	return m.exists("usr/bin/zypper") && (m.exists("etc/products.d") || len(m.glob("etc/zypp/repos.d/*.repo")) > 0)
 }
 
+func (zypper) lists(m machine) []string {
+	return m.glob("var/cache/zypp/raw/*/repodata/repomd.xml", "var/cache/zypp/raw/*/cookie")
+}
+
 // pending lists packages and then patches: a patch is an advisory about several packages, and
 // zypper does not name them. Without metadata zypper would fetch it, so it is not run then.
 func (z zypper) pending(ctx context.Context, m machine) (updates.Pending, error) {
-	fetched := m.glob("var/cache/zypp/raw/*/repodata/repomd.xml", "var/cache/zypp/raw/*/cookie")
+	fetched := z.lists(m)
 	if len(fetched) == 0 {
 		return updates.Pending{Unknown: errNeverFetched("zypper")}, nil
 	}
@@ -40,7 +44,8 @@ func (z zypper) pending(ctx context.Context, m machine) (updates.Pending, error)
 	if err != nil {
 		return updates.Pending{}, err
 	}
-	p := updates.Pending{Updates: answer.packages(), Refreshed: newest(fetched...)}
+	p := updates.Pending{Updates: answer.packages()}
+	p.Refreshed, _ = newest(fetched...)
 	if answer.skipped && len(p.Updates) == 0 {
 		return updates.Pending{}, zypperFault(zypperSkipped, answer.errors)
 	}
