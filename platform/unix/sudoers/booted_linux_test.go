@@ -57,6 +57,10 @@ func TestRulesAreReadAsSudoReadsThem(t *testing.T) {
 		"mira ALL=NOPASSWD: sha224:0GomF8mNN3wlDt1HD9XldjJ3SNgpFdbjO1+NsQ== /bin/a\n",
 		"mira ALL=(root) CWD=/tmp TIMEOUT=5m NOPASSWD: /bin/a\n",
 		"User_Alias U = mira, root\nHost_Alias H = ALL\nRunas_Alias R = root\nU H=(R) NOPASSWD: ALL, !/bin/su\n",
+		"root ALL=(ALL:ALL) ALL # keep \\\nmira ALL=(ALL:ALL) NOPASSWD: ALL\n",
+		"root ALL=(ALL) /bin/a \"# keep \\\nmira ALL=NOPASSWD: ALL\n",
+		"Cmnd_Alias A = /bin/a # x \\\nmira ALL=NOPASSWD: A\n",
+		"Defaults badpass_message=\"a # b \\\nc\"\nmira ALL=NOPASSWD: ALL\n",
 		"@includedir /etc/more\n",
 	} {
 		if err := os.WriteFile(file, []byte(policy), 0o440); err != nil {

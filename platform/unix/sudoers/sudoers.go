@@ -114,7 +114,7 @@ func (r *reader) file(name string, raw []byte, depth int) {
 			first = number
 		}
 		text := strings.TrimRight(string(line), "\r\n")
-		if before, continued := strings.CutSuffix(text, `\`); continued && !strings.HasPrefix(strings.TrimSpace(whole+text), "#") {
+		if before, continued := strings.CutSuffix(text, `\`); continued && !opensComment(strings.TrimSpace(whole+before)) {
 			if whole += before + " "; len(whole) > maxLine {
 				r.skip(ErrTooMany)
 				return
@@ -150,6 +150,24 @@ func (r *reader) line(file string, number int, text string, depth int) {
 	default:
 		r.rule(file, number, uncomment(text))
 	}
+}
+
+// opensComment reports whether a comment begins in a line, which the line ends even behind a backslash. In
+// doubt it does: two lines that are one hide less than one that is two. Quotes are those of Defaults alone.
+func opensComment(text string) bool {
+	quotes := strings.HasPrefix(text, "Defaults")
+	for i := range len(text) {
+		if text[i] == '#' && (i == 0 || text[i-1] != '\\') && !isID(text[i+1:]) && (!quotes || strings.Count(text[:i], `"`)%2 == 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// isID reports whether what follows a "#" makes it the number of a user or a group.
+func isID(text string) bool {
+	text = strings.TrimPrefix(text, "-")
+	return text != "" && text[0] >= '0' && text[0] <= '9'
 }
 
 // isUID tells a rule for a user id, "#1000 ALL=...", from a comment.
