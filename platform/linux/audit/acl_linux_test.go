@@ -17,6 +17,7 @@ import (
 	"sentinel/internal/audit"
 	"sentinel/internal/posixacl"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/audit/filetree"
 )
 
 // let gives a user rights to a file by an access control list, as setfacl(1) does: the mask is in the
@@ -169,6 +170,79 @@ func TestProgramsWithCapabilitiesAreToldAsThoseWithSetuid(t *testing.T) {
 		"/srv/.x/open: mode 0755, owner 0:0, cap_dac_override, of no package", "/srv/own: mode 0700, owner 1000:0, cap_sys_admin, of no package",
 	}
 	if f.Status != audit.Fail || !slices.Equal(f.Evidence, want) || !strings.Contains(f.Fix, "setcap -r") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Somebody may put a link to another directory in the place of the one that is read, or to one that never
+// answers.
+func TestCapabilitiesAreThoseOfTheFileThatWasSeen(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	root := testenv.Plant(t, map[string]string{"a/x": "", "b/x": ""})
+	for name, caps := range map[string]uint64{"a/x": 1 << 7, "b/x": 1 << 6} {
+		err := unix.Setxattr(filepath.Join(root, name), capabilityAttribute, capability(caps), 0)
+		testenv.Need(t, !errors.Is(err, unix.ENOTSUP), "a file system with extended attributes")
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := filepath.Join(root, "a")
+	dir, err := os.Open(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := errors.Join(os.Rename(a, a+".before"), os.Symlink("b", a)); err != nil {
+		t.Fatal(err)
+	}
+	fd, e := int(dir.Fd()), filetree.Entry{Mode: filetree.Regular | 0o755}
+	if caps, err := capabilitiesOf(fd, "x", e); caps.String() != "cap_setuid" || err != nil {
+		t.Errorf("%v, %v", caps, err)
+	}
+	if caps, err := capabilitiesOf(fd, "gone", e); caps != 0 || err != nil {
+		t.Errorf("of a file that is gone: %v, %v", caps, err)
+	}
+	testenv.Intercept(t, unix.SYS_LGETXATTR, func(int) unix.Errno { return unix.ENOENT }, func() { // /proc is not there
+		if caps, err := capabilitiesOf(fd, "x", e); err == nil {
+			t.Errorf("of a file that cannot be asked: %v", caps)
+		}
+	})
+}
+
+// A user who is root in a namespace of their own gives files capabilities that count there. Where that root
+// has no number here, the kernel does not show them (EOVERFLOW).
+func TestCapabilitiesOfAnotherRootAreNone(t *testing.T) {
+	dir, err := os.Open(testenv.Plant(t, map[string]string{"x": ""}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	for errno, failed := range map[unix.Errno]bool{unix.EOVERFLOW: false, unix.ENODATA: false, unix.EIO: true} {
+		testenv.Intercept(t, unix.SYS_LGETXATTR, func(int) unix.Errno { return errno }, func() {
+			if caps, err := capabilitiesOf(int(dir.Fd()), "x", filetree.Entry{Mode: filetree.Regular | 0o755}); caps != 0 || (err != nil) != failed {
+				t.Errorf("%v: %v, %v", errno, caps, err)
+			}
+		})
+	}
+}
+
+// What a user put in the place of a file since it was seen leads nobody through what a process holds.
+func TestNoFileIsLookedAtThroughWhatAProcessHolds(t *testing.T) {
+	root := served(t)
+	tool, stamp := filepath.Join(root, "usr/bin/tool"), filepath.Join(root, timesyncStamp)
+	let(t, tool, 1234, 2)
+	err := errors.Join(os.Rename(tool, tool+".before"), os.Symlink("/proc/self/root"+tool+".before", tool), os.MkdirAll(filepath.Dir(stamp), 0o755), os.Symlink("/proc/self/cwd", stamp))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{Parts: Parts{Root: root, Now: today}}
+	seen := foundFile{path: "/usr/bin/tool", Entry: filetree.Entry{Mode: filetree.Regular | 0o775}}
+	if list, some := m.listed(seen); len(list) > 0 || !some { // what cannot be read counts
+		t.Errorf("%v, %t", list, some)
+	}
+	if f := m.timesyncd(); f.Status != "" || !strings.HasPrefix(f.Reason, timesyncStamp) {
 		t.Errorf("%+v", f)
 	}
 }

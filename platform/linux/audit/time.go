@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 
 	"sentinel/internal/audit"
@@ -92,16 +91,16 @@ func kernelClock(daemon string) audit.Finding {
 // clock was set. The service polls at least every 34 minutes.
 func (m *machine) timesyncd() audit.Finding {
 	const fix = "See which servers it reaches: timedatectl timesync-status"
-	info, err := os.Stat(m.path(timesyncStamp))
+	stamp, err := hostfile.Stat(m.path(timesyncStamp))
 	if hostfile.Missing(err) {
 		return audit.Warned("The clock was not set since the service started", fix, audit.At(timesyncStamp, 0, fs.ErrNotExist.Error()))
 	}
 	if err != nil {
 		return audit.Unread(timesyncStamp, err)
 	}
-	age := m.now().Sub(info.ModTime())
+	age := m.now().Sub(stamp.Modified)
 	if age > 24*time.Hour {
-		return audit.Warned(fmt.Sprintf("The clock was last set %.0f hours ago", age.Hours()), fix, audit.At(timesyncStamp, 0, info.ModTime().UTC().Format(time.RFC3339)))
+		return audit.Warned(fmt.Sprintf("The clock was last set %.0f hours ago", age.Hours()), fix, audit.At(timesyncStamp, 0, stamp.Modified.UTC().Format(time.RFC3339)))
 	}
 	return audit.Passed("systemd-timesyncd set the clock")
 }

@@ -189,8 +189,8 @@ func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 	defer cancel()
 	s := &walkResult{}
 	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: walkStarts(table, system), Skip: walkSkips(table, system), Entries: maxWalkEntries},
-		func(dir, name string, e filetree.Entry) {
-			caps, err := m.capabilitiesOf(dir, name, e)
+		func(fd int, dir, name string, e filetree.Entry) {
+			caps, err := capabilitiesOf(fd, name, e)
 			s.record(p, system, dir, name, e, caps)
 			if err != nil {
 				s.unread.Add(1)

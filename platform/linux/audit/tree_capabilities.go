@@ -5,8 +5,8 @@ package audit
 import (
 	"encoding/binary"
 	"errors"
-	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -42,21 +42,28 @@ func (c capabilities) String() string {
 // capabilityAttribute holds the capabilities of a program.
 const capabilityAttribute = "security.capability"
 
-// capabilitiesOf returns what a program gives whoever may run it, if that is anybody but root, of the
-// capabilities that lead to root.
-func (m *machine) capabilitiesOf(dir, name string, e filetree.Entry) (capabilities, error) {
+// capabilitiesOf returns what a program, in the directory that is open as fd, gives whoever may run it, if
+// that is anybody but root, of the capabilities that lead to root. EOVERFLOW says that another root has
+// them, which is none here.
+func capabilitiesOf(fd int, name string, e filetree.Entry) (capabilities, error) {
 	if !e.Is(filetree.Regular) || e.Mode&0o011 == 0 && (e.UID == 0 || e.Mode&0o100 == 0) {
 		return 0, nil
 	}
 	var raw [24]byte // the longest form
-	n, err := unix.Lgetxattr(m.path(path.Join(dir, name)), capabilityAttribute, raw[:])
+	n, err := unix.Lgetxattr("/proc/self/fd/"+strconv.Itoa(fd)+"/"+name, capabilityAttribute, raw[:])
 	switch {
-	case errors.Is(err, unix.ENODATA), errors.Is(err, unix.ENOTSUP), hostfile.Missing(err):
+	case errors.Is(err, unix.ENODATA), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.EOVERFLOW), errors.Is(err, unix.ENOENT) && gone(fd, name):
 		return 0, nil
 	case err != nil:
 		return 0, err
 	}
 	return parseCapabilities(raw[:n]), nil
+}
+
+// gone reports whether it is the file that is missing, and not /proc.
+func gone(fd int, name string) bool {
+	var st unix.Stat_t
+	return errors.Is(unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW), unix.ENOENT)
 }
 
 // parseCapabilities reads what the kernel has of a file (vfs_cap_data and vfs_ns_cap_data of
@@ -91,10 +98,10 @@ func (m *machine) listed(s foundFile) (writers posixacl.List, some bool) {
 	if s.Mode&0o020 == 0 { // the mask
 		return nil, false
 	}
-	list, err := posixacl.Of(m.path(s.path))
+	f, err := m.stat(s.path)
 	if err != nil {
 		return nil, !hostfile.Missing(err)
 	}
-	writers = slices.DeleteFunc(list, func(n posixacl.Named) bool { return n.Rights&0o2 == 0 || !n.Group && n.ID == 0 })
+	writers = slices.DeleteFunc(f.Named, func(n posixacl.Named) bool { return n.Rights&0o2 == 0 || !n.Group && n.ID == 0 })
 	return writers, len(writers) > 0
 }

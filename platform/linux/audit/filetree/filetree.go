@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"sentinel/platform/unix/hostfile"
 )
 
 // An Entry is what is known of a regular file or a directory. Other kinds of
@@ -71,8 +73,9 @@ func (s Sum) Whole() bool { return s.Unseen == 0 && !s.Cut }
 
 // Walk calls visit for each regular file and directory of t, the starting directories
 // included, from several goroutines at once and in no order. dir and name are the path:
-// "/usr/bin" and "su"; name is empty for a starting directory. It ends with ctx.
-func Walk(ctx context.Context, t Tree, visit func(dir, name string, e Entry)) Sum {
+// "/usr/bin" and "su"; name is empty for a starting directory. fd is dir, open while visit runs, or -1 for
+// a starting directory: by the path a user could lead elsewhere by then. It ends with ctx.
+func Walk(ctx context.Context, t Tree, visit func(fd int, dir, name string, e Entry)) Sum {
 	// Two goroutines a processor: one waits for the disk while the other works.
 	w := &walk{Tree: t, visit: visit, slots: make(chan struct{}, min(2*runtime.GOMAXPROCS(0), 16))}
 	for _, start := range t.Start {
@@ -84,7 +87,7 @@ func Walk(ctx context.Context, t Tree, visit func(dir, name string, e Entry)) Su
 
 type walk struct {
 	Tree
-	visit           func(dir, name string, e Entry)
+	visit           func(fd int, dir, name string, e Entry)
 	slots           chan struct{} // one is taken by each goroutine
 	running         sync.WaitGroup
 	entries, unseen atomic.Int64
@@ -101,14 +104,16 @@ type directory struct {
 // passed over: what the link leads to is on some other start's list.
 func (w *walk) start(ctx context.Context, path string) {
 	d := directory{path: path}
-	err := ignoringEINTR(func() error { return unix.Lstat(filepath.Join(w.Root, path), &d.stat) })
-	e := entryOf(&d.stat)
+	f, err := openDir(filepath.Join(w.Root, path), &d.stat)
+	if err == nil {
+		err = f.Close()
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || err == nil && !e.Is(Directory):
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
 	case err != nil:
 		w.unseen.Add(1)
 	case w.count(ctx):
-		w.visit(path, "", e)
+		w.visit(-1, path, "", entryOf(&d.stat))
 		w.descend(ctx, d)
 	}
 }
@@ -181,18 +186,31 @@ func (w *walk) read(ctx context.Context, d directory) (found []directory) {
 // open opens a directory. It returns nil for one that is gone by now, or that
 // somebody replaced on the way to it since it was seen: root must not be led elsewhere.
 func (w *walk) open(d directory) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(w.Root, d.path), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	var st unix.Stat_t
+	f, err := openDir(filepath.Join(w.Root, d.path), &st)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP):
 		return nil, nil
 	case err != nil:
 		return nil, err
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Dev != d.stat.Dev || st.Ino != d.stat.Ino {
+	case st.Dev != d.stat.Dev || st.Ino != d.stat.Ino:
 		return nil, f.Close()
 	}
 	return f, nil
+}
+
+// openDir opens a directory, and no link to one. A link of /proc on the way to it is ELOOP: what that leads to
+// would be asked before it is known.
+func openDir(path string, st *unix.Stat_t) (*os.File, error) {
+	fd, err := hostfile.OpenNamed(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
+	if err == nil {
+		err = ignoringEINTR(func() error { return unix.Fstat(fd, st) })
+	}
+	if err != nil {
+		unix.Close(fd) //nolint:errcheck // only read from, or not open
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 // look judges one name in the directory that is open as fd, and adds it to found when it is a
@@ -211,9 +229,9 @@ func (w *walk) look(d directory, fd int, one fs.DirEntry, found []directory) []d
 	case err != nil:
 		w.unseen.Add(1)
 	case e.Is(Regular):
-		w.visit(d.path, one.Name(), e)
+		w.visit(fd, d.path, one.Name(), e)
 	case e.Is(Directory) && path != "" && st.Dev == d.stat.Dev:
-		w.visit(d.path, one.Name(), e)
+		w.visit(fd, d.path, one.Name(), e)
 		return append(found, directory{path, st})
 	}
 	return found

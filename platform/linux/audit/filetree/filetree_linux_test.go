@@ -4,6 +4,7 @@ package filetree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -30,7 +31,7 @@ func gather(t testing.TB, ctx context.Context, tree Tree) (map[string]Entry, Sum
 	}
 	seen := map[string]Entry{}
 	var lock sync.Mutex
-	sum := Walk(ctx, tree, func(dir, name string, e Entry) {
+	sum := Walk(ctx, tree, func(_ int, dir, name string, e Entry) {
 		lock.Lock()
 		defer lock.Unlock()
 		path := dir
@@ -254,7 +255,7 @@ func TestWalkBearsChange(t *testing.T) {
 	})
 	for range 300 {
 		var entries int64 = 1 << 30
-		if sum := Walk(ctx, Tree{Root: root, Start: []string{"/"}, Entries: entries}, func(string, string, Entry) {}); !sum.Whole() {
+		if sum := Walk(ctx, Tree{Root: root, Start: []string{"/"}, Entries: entries}, func(int, string, string, Entry) {}); !sum.Whole() {
 			t.Errorf("%+v", sum)
 		}
 	}
@@ -264,7 +265,7 @@ func TestWalkBearsChange(t *testing.T) {
 
 func BenchmarkWalk(b *testing.B) {
 	for b.Loop() {
-		sum := Walk(b.Context(), Tree{Root: "/", Start: []string{"/usr"}, Entries: 1 << 40}, func(string, string, Entry) {})
+		sum := Walk(b.Context(), Tree{Root: "/", Start: []string{"/usr"}, Entries: 1 << 40}, func(int, string, string, Entry) {})
 		b.ReportMetric(float64(sum.Entries), "files")
 	}
 }
@@ -277,7 +278,7 @@ func TestWalkDoesNotEnterWhatWasReplaced(t *testing.T) {
 		"directory": func(root string) error { return os.Rename(filepath.Join(root, "elsewhere"), filepath.Join(root, "a")) },
 	} {
 		root := testenv.Plant(t, map[string]string{"a/x": "", "elsewhere/secret": ""})
-		w := &walk{Tree: Tree{Root: root, Entries: 10}, visit: func(dir, file string, _ Entry) { t.Errorf("%s: saw %s/%s", name, dir, file) }}
+		w := &walk{Tree: Tree{Root: root, Entries: 10}, visit: func(_ int, dir, file string, _ Entry) { t.Errorf("%s: saw %s/%s", name, dir, file) }}
 		d := directory{path: "/a"}
 		if err := unix.Lstat(filepath.Join(root, "a"), &d.stat); err != nil {
 			t.Fatal(err)
@@ -291,5 +292,49 @@ func TestWalkDoesNotEnterWhatWasReplaced(t *testing.T) {
 		if found := w.read(t.Context(), d); len(found) > 0 || w.unseen.Load() > 0 {
 			t.Errorf("%s: %v, %d unseen", name, found, w.unseen.Load())
 		}
+	}
+}
+
+// A link of /proc to what a process holds may lead to the very same directory, by a way that asks a server of
+// a user's.
+func TestWalkFollowsNoLinkOfProcOnTheWay(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"a/b/x": ""})
+	w := &walk{Tree: Tree{Root: root, Entries: 10}, visit: func(_ int, dir, file string, _ Entry) { t.Errorf("saw %s/%s", dir, file) }}
+	d := directory{path: "/a/b"}
+	before := filepath.Join(root, "before")
+	err := errors.Join(unix.Lstat(filepath.Join(root, "a/b"), &d.stat), os.Rename(filepath.Join(root, "a"), before), os.Symlink("/proc/self/root"+before, filepath.Join(root, "a")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := w.read(t.Context(), d); len(found) > 0 || w.unseen.Load() > 0 {
+		t.Errorf("%v, %d unseen", found, w.unseen.Load())
+	}
+	if seen, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/a/b"}}); len(seen) > 0 || sum.Unseen != 1 {
+		t.Errorf("from a start: %v, %+v", paths(seen), sum)
+	}
+}
+
+// What is asked of a file beyond its entry is asked below the directory that is open.
+func TestWalkHoldsTheDirectoryOfWhatIsVisited(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"a/x": "1", "b/x": "22"})
+	sizes := map[string]int64{}
+	var lock sync.Mutex
+	Walk(t.Context(), Tree{Root: root, Start: []string{"/"}, Entries: 10}, func(fd int, dir, name string, e Entry) {
+		lock.Lock()
+		defer lock.Unlock()
+		if name == "" {
+			sizes["start"] = int64(fd)
+			return
+		}
+		var st unix.Stat_t
+		if err := unix.Fstatat(fd, name, &st, 0); err != nil {
+			t.Error(err)
+		}
+		if e.Is(Regular) {
+			sizes[filepath.Join(dir, name)] = st.Size
+		}
+	})
+	if diff := cmp.Diff(map[string]int64{"start": -1, "/a/x": 1, "/b/x": 2}, sizes); diff != "" {
+		t.Error(diff)
 	}
 }
