@@ -121,12 +121,15 @@ func parseStat(raw []byte) (state byte, start int64, err error) {
 }
 
 // isFile reports whether /proc/PID/fd/N leads to a file. The server of what the process has open is not
-// asked (AT_STATX_DONT_SYNC of statx(2)): it may be one of a user's that never answers.
+// asked (AT_STATX_DONT_SYNC of statx(2)): it may be one of a user's that never answers. Kernels before
+// Linux 4.11 and filters of system calls that do not know it have it asked.
 func isFile(path string, file os.FileInfo) bool {
 	var s unix.Statx_t
-	if unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &s) != nil {
-		return false
+	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_INO, &s)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		info, err := os.Stat(path)
+		return err == nil && os.SameFile(info, file)
 	}
 	there, ok := file.Sys().(*syscall.Stat_t)
-	return ok && s.Ino == there.Ino && unix.Mkdev(s.Dev_major, s.Dev_minor) == uint64(there.Dev)
+	return err == nil && ok && s.Ino == there.Ino && unix.Mkdev(s.Dev_major, s.Dev_minor) == uint64(there.Dev)
 }

@@ -146,3 +146,29 @@ func TestWhatAProcessHasOpenIsNotWaitedFor(t *testing.T) {
 		t.Error("the server is asked")
 	}
 }
+
+// statx(2) came with Linux 4.11, and filters of system calls may refuse it.
+func TestAHolderIsFoundWithoutStatx(t *testing.T) {
+	dir := t.TempDir()
+	open, err := os.Create(filepath.Join(dir, "open"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	if err := os.WriteFile(filepath.Join(dir, "closed"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, errno := range []unix.Errno{unix.ENOSYS, unix.EPERM} {
+		for name, want := range map[string]bool{"open": true, "closed": false} {
+			file, err := os.Stat(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			testenv.Intercept(t, unix.SYS_STATX, func(int) unix.Errno { return errno }, func() {
+				if has := hasOpen(os.Getpid(), file); has != want {
+					t.Errorf("%v: %s: %t", errno, name, has)
+				}
+			})
+		}
+	}
+}
