@@ -4,6 +4,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -22,10 +23,15 @@ type sourceLine struct {
 	text string
 }
 
-// linesIn returns the lines of a file and of the files in a directory whose names
-// have one of the endings, without comments.
-func (m *machine) linesIn(file, directory string, endings ...string) ([]sourceLine, error) {
-	files := []string{file}
+// filesIn returns a file and the files in a directory whose names have one of the endings.
+func (m *machine) filesIn(file, directory string, endings ...string) ([]string, error) {
+	var files []string
+	if file != "" {
+		files = append(files, file)
+	}
+	if directory == "" {
+		return files, nil
+	}
 	names, err := m.names(directory, maxNames)
 	if err != nil && !hostfile.Missing(err) {
 		return nil, err
@@ -34,6 +40,15 @@ func (m *machine) linesIn(file, directory string, endings ...string) ([]sourceLi
 		if slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(name, e) }) {
 			files = append(files, directory+"/"+name)
 		}
+	}
+	return files, nil
+}
+
+// linesIn returns the lines of these files, without comments.
+func (m *machine) linesIn(file, directory string, endings ...string) ([]sourceLine, error) {
+	files, err := m.filesIn(file, directory, endings...)
+	if err != nil {
+		return nil, err
 	}
 	var list []sourceLine
 	for _, file := range files {
@@ -88,7 +103,7 @@ func signaturesChecked(_ context.Context, m *machine) audit.Finding {
 	case "apt":
 		wrong, err = m.unsignedApt()
 	case "dnf":
-		wrong, err = m.unsigned("/etc/dnf/dnf.conf", "/etc/yum.repos.d", uncheckedRPM, ".repo")
+		wrong, err = m.unsignedDNF()
 	case "zypper":
 		wrong, err = m.unsigned("/etc/zypp/zypp.conf", "/etc/zypp/repos.d", uncheckedRPM, ".repo")
 	case "pacman":
@@ -113,6 +128,23 @@ func (m *machine) unsigned(file, directory string, unchecked func(line string) b
 		if unchecked(l.text) {
 			wrong = append(wrong, audit.At(l.file, l.line, l.text))
 		}
+	}
+	return wrong, err
+}
+
+// dnfDirectories hold the settings of dnf besides its own file, and the repositories: of dnf 4 and dnf5
+// (dnf5.conf(5)). An override counts more than the repository that it is about.
+var dnfDirectories = []struct{ path, ending string }{
+	{"/etc/yum.repos.d", ".repo"}, {"/etc/distro.repos.d", ".repo"}, {"/usr/share/dnf5/repos.d", ".repo"},
+	{"/etc/dnf/repos.override.d", ".repo"}, {"/usr/share/dnf5/repos.override.d", ".repo"},
+	{"/etc/dnf/libdnf5.conf.d", ".conf"}, {"/usr/share/dnf5/libdnf.conf.d", ".conf"},
+}
+
+func (m *machine) unsignedDNF() ([]string, error) {
+	wrong, err := m.unsigned("/etc/dnf/dnf.conf", "", uncheckedRPM, "")
+	for _, d := range dnfDirectories {
+		more, failed := m.unsigned("", d.path, uncheckedRPM, d.ending)
+		wrong, err = append(wrong, more...), errors.Join(err, failed)
 	}
 	return wrong, err
 }
@@ -170,13 +202,17 @@ func securitySource(_ context.Context, m *machine) audit.Finding {
 	if !system.HasSecurityArchive() {
 		return audit.NotApplicable("not a release of Debian or Ubuntu")
 	}
-	list, err := m.linesIn("/etc/apt/sources.list", "/etc/apt/sources.list.d", ".list", ".sources")
+	files, err := m.filesIn("/etc/apt/sources.list", "/etc/apt/sources.list.d", ".list", ".sources")
 	if err != nil {
 		return audit.Unread("sources of apt", err)
 	}
-	for _, l := range list {
-		if strings.Contains(l.text, "-security") || strings.Contains(l.text, "security.debian.org") || strings.Contains(l.text, "/updates ") {
-			return audit.Passed(l.file)
+	for _, file := range files {
+		text, err := m.optionalText(file)
+		if err != nil {
+			return audit.Unread("sources of apt", err)
+		}
+		if slices.ContainsFunc(aptconf.Sources(file, []byte(text)), aptconf.Source.Security) {
+			return audit.Passed(file)
 		}
 	}
 	return audit.Failed("No source of security updates", "Add one, for Debian 12: deb http://security.debian.org/debian-security bookworm-security main", audit.At("/etc/apt/sources.list", 0, "no security archive here nor in sources.list.d"))

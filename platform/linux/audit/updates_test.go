@@ -99,3 +99,38 @@ func TestUnattendedUpgradesNeedBothOfTheirTimers(t *testing.T) {
 		}
 	}
 }
+
+func TestASourceOfSecurityUpdatesIsOneThatIsOn(t *testing.T) {
+	const stanza = "Types: deb\nURIs: http://mirror.example/debian-security\nSuites: bookworm-security\n"
+	for name, c := range map[string]struct {
+		file, text string
+		want       audit.Status
+	}{
+		"a stanza":         {"debian.sources", stanza, audit.Pass},
+		"a disabled one":   {"debian.sources", "Enabled: no\n" + stanza, audit.Fail},
+		"source code":      {"debian.list", "deb-src http://mirror.example/debian-security bookworm-security main\n", audit.Fail},
+		"a name of a host": {"debian.list", "deb http://my-security.example/debian bookworm main\n", audit.Fail},
+		"a line":           {"debian.list", "deb http://security.debian.org/debian-security bookworm-security main\n", audit.Pass},
+	} {
+		files := map[string]string{"etc/os-release": "ID=debian\nVERSION_ID=\"12\"\nPRETTY_NAME=Debian\n", "etc/apt/sources.list.d/" + c.file: c.text}
+		if got := one(t, "updates.security_source", Parts{Root: testenv.Plant(t, files)}); got.Status != c.want {
+			t.Errorf("%s: %+v, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestSignaturesAreSwitchedOffInEachFileOfDNF(t *testing.T) {
+	dnf := map[string]string{"usr/bin/dnf5": "", "usr/lib/sysimage/rpm/x": "", "usr/bin/apt-get": "", "var/lib/dpkg/status": ""}
+	if got := one(t, "updates.authenticated", Parts{Root: testenv.Plant(t, dnf)}); got.Status != audit.Pass || got.Value != "dnf checks signatures" {
+		t.Errorf("nothing switched off: %+v", got)
+	}
+	for file, text := range map[string]string{
+		"etc/dnf/dnf.conf": "gpgcheck = 0", "etc/yum.repos.d/a.repo": "gpgcheck=0", "etc/dnf/repos.override.d/99.repo": "gpgcheck=0",
+		"etc/dnf/libdnf5.conf.d/9.conf": "pkg_gpgcheck=0", "usr/share/dnf5/libdnf.conf.d/9.conf": "pkg_gpgcheck=False",
+	} {
+		got := one(t, "updates.authenticated", Parts{Root: testenv.Plant(t, with(dnf, file, "[main]\n"+text+"\n"))})
+		if got.Status != audit.Fail || len(got.Evidence) != 1 || got.Evidence[0] != "/"+file+":2: "+text {
+			t.Errorf("%s: %+v", file, got)
+		}
+	}
+}
