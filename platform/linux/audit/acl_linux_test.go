@@ -104,6 +104,24 @@ func TestWhomAnAccessListLetsInIsToldAsWhomTheModeLetsIn(t *testing.T) {
 	}
 }
 
+// What the owner may do is in the mode, for a list that names the owner too.
+func TestAListOfAProgramThatNamesItsOwnerNamesNobodyElse(t *testing.T) {
+	testenv.Need(t, os.Geteuid() == 0, "root, to give files away")
+	root := served(t)
+	tool := filepath.Join(root, "usr/bin/tool")
+	if err := os.Chown(tool, 1234, 0); err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{Parts: Parts{Root: root}}
+	for who, want := range map[uint32]posixacl.List{1234: nil, 1235: {{ID: 1235, Rights: 2}}} {
+		let(t, tool, who, 2)
+		seen := foundFile{path: "/usr/bin/tool", Entry: filetree.Entry{Mode: filetree.Regular | 0o775, UID: 1234}}
+		if list, some := m.listed(seen); !slices.Equal(list, want) || some != (want != nil) {
+			t.Errorf("%d: %v, %t", who, list, some)
+		}
+	}
+}
+
 // capability is the attribute of a program with some permitted capabilities, as setcap(8) makes it.
 func capability(permitted uint64, words ...uint32) []byte {
 	raw := binary.LittleEndian.AppendUint32(nil, uint32(2+len(words))<<24|1)

@@ -92,8 +92,8 @@ func parseCapabilities(raw []byte) capabilities {
 	return capabilities(permitted & lead)
 }
 
-// listed returns whom the access control list of a program lets write. A list that is there and cannot be
-// read counts.
+// listed returns whom the access control list of a program lets write beside those of whom the mode tells. A
+// list that is there and cannot be read counts.
 func (m *machine) listed(s foundFile) (writers posixacl.List, some bool) {
 	if s.Mode&0o020 == 0 { // the mask
 		return nil, false
@@ -102,6 +102,6 @@ func (m *machine) listed(s foundFile) (writers posixacl.List, some bool) {
 	if err != nil {
 		return nil, !hostfile.Missing(err)
 	}
-	writers = slices.DeleteFunc(f.Named, func(n posixacl.Named) bool { return n.Rights&0o2 == 0 || !n.Group && n.ID == 0 })
+	writers = slices.DeleteFunc(f.NamedOthers(), func(n posixacl.Named) bool { return n.Rights&0o2 == 0 })
 	return writers, len(writers) > 0
 }

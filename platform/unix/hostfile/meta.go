@@ -36,12 +36,21 @@ func (f Meta) String() string {
 // execute.
 func (f Meta) Others() fs.FileMode {
 	rights := f.Mode.Perm() & 7
-	for _, n := range f.Named {
-		if n.Group || n.ID != 0 && n.ID != f.UID {
-			rights |= n.Rights
-		}
+	for _, n := range f.NamedOthers() {
+		rights |= n.Rights
 	}
 	return rights
+}
+
+// NamedOthers are those of [Meta.Others] whom the access control list names.
+func (f Meta) NamedOthers() posixacl.List {
+	var list posixacl.List
+	for _, n := range f.Named {
+		if n.Group && n.ID != f.GID || !n.Group && n.ID != 0 && n.ID != f.UID {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // Stat looks at a file, through symbolic links.
