@@ -55,7 +55,7 @@ func fileChecks() []check {
 			ID: "files.units", Name: "Permissions of service definitions", Severity: audit.High, Weight: 7, Unusual: true,
 			Reference:   "Lynis BOOT-5184",
 			Description: "Whoever can write the definition of a service decides what root runs at boot.",
-			Formula:     "PASS when everything in /etc/systemd/system, /usr/lib/systemd/system, /etc/init.d and /etc/rc.local belongs to root and only root can write it. FAIL otherwise.",
+			Formula:     "PASS when everything in /etc/systemd/system, /usr/lib/systemd/system and the other folders of systemd's units, in their folders with drop-ins and dependencies (such as ssh.service.d and multi-user.target.wants), in /etc/init.d and /etc/rc.local belongs to root and only root can write it, as well as the folders and links that lead to it. FAIL otherwise.",
 		}, Run: unitPermissions},
 		{About: audit.About{
 			ID: "files.boot_loader", Name: "Permissions of the boot loader", Severity: audit.High, Weight: 5, Unusual: true,
@@ -186,6 +186,35 @@ func (v *fileVerdict) checkNamed(m *machine, file string, good func(hostfile.Met
 	v.check(m, file, good)
 }
 
+// checkPath judges a file with all that leads to it: whoever can replace a folder or the end of a link decides
+// what is there.
+func (v *fileVerdict) checkPath(m *machine, file string) {
+	_, weak, err := m.follow(file, m.byRoot)
+	switch {
+	case hostfile.Missing(err):
+	case err != nil:
+		v.noteUnread(file, err)
+	default:
+		v.seen++
+		if weak != "" && !slices.Contains(v.wrong, weak) {
+			v.wrong = append(v.wrong, weak)
+		}
+	}
+}
+
+// checkPaths is checkPath of a directory and of what is directly in it, whose names it returns.
+func (v *fileVerdict) checkPaths(m *machine, directory string) []string {
+	v.checkPath(m, directory)
+	names, err := m.names(directory, maxNames)
+	if err != nil && !hostfile.Missing(err) {
+		v.noteUnread(directory, err)
+	}
+	for _, name := range names {
+		v.checkPath(m, directory+"/"+name)
+	}
+	return names
+}
+
 // checkDir judges a directory and what is directly in it.
 func (v *fileVerdict) checkDir(m *machine, directory string, good func(name string, f hostfile.Meta) bool) {
 	v.check(m, directory, func(f hostfile.Meta) bool { return good("", f) })
@@ -277,12 +306,32 @@ func (m *machine) ownsCrontab(who localUsers, name string, f hostfile.Meta) bool
 
 func unitPermissions(_ context.Context, m *machine) audit.Finding {
 	v := fileVerdict{okValue: "root alone can change them", fix: "Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it starts."}
-	for _, directory := range []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/usr/local/lib/systemd/system", "/etc/init.d"} {
-		v.checkDir(m, directory, func(_ string, f hostfile.Meta) bool { return m.onlyRootWrites(f) })
+	for _, directory := range unitDirs {
+		directory = path.Clean(directory)
+		if end, _, err := m.follow(directory, m.byRoot); err == nil && end != directory && slices.Contains(unitDirs, end+"/") {
+			continue // /lib is a link to /usr/lib
+		}
+		for _, name := range v.checkPaths(m, directory) {
+			if !slices.Contains(unitFolders, path.Ext(name)) {
+				continue
+			}
+			if v.seen > maxUnitFiles {
+				v.noteUnread(directory, hostfile.ErrTooLarge)
+				break
+			}
+			v.checkPaths(m, directory+"/"+name)
+		}
 	}
-	v.check(m, "/etc/rc.local", m.onlyRootWrites)
+	v.checkPaths(m, "/etc/init.d")
+	v.checkPath(m, "/etc/rc.local")
 	return v.finding()
 }
+
+// unitFolders are the endings of folders in unitDirs: of parts of a unit, and of links to what it starts.
+var unitFolders = []string{".d", ".wants", ".requires", ".upholds"}
+
+// maxUnitFiles bounds what is looked at in the folders of units.
+const maxUnitFiles = 20_000
 
 // bootPermissions looks at what is started. /boot/efi is FAT, which has no owners:
 // the options of its mount decide.

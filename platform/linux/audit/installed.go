@@ -10,7 +10,7 @@ import (
 )
 
 // unitDirs are those of systemd, first what counts (systemd.unit(5)).
-var unitDirs = []string{"/etc/systemd/system/", "/run/systemd/system/", "/usr/local/lib/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/"}
+var unitDirs = []string{"/etc/systemd/system.control/", "/run/systemd/system.control/", "/etc/systemd/system/", "/etc/systemd/system.attached/", "/run/systemd/system/", "/usr/local/lib/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/"}
 
 // startOr advises to start the first of the services that is installed, and to install one where
 // none is.
