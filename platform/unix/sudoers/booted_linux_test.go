@@ -61,7 +61,13 @@ func TestRulesAreReadAsSudoReadsThem(t *testing.T) {
 		"root ALL=(ALL) /bin/a \"# keep \\\nmira ALL=NOPASSWD: ALL\n",
 		"Cmnd_Alias A = /bin/a # x \\\nmira ALL=NOPASSWD: A\n",
 		"Defaults badpass_message=\"a # b \\\nc\"\nmira ALL=NOPASSWD: ALL\n",
+		"root ALL=(ALL) /bin/a \\\\# \\\nmira ALL=NOPASSWD: ALL\n",
+		"root ALL=(ALL) ALL #-x \\\nmira ALL=NOPASSWD: ALL\n",
+		"mira ALL=/bin/a \"x, NOPASSWD: ALL\n",
+		"mira ALL=/bin/a (x, NOPASSWD: ALL\n",
+		"Cmnd_Alias A = ALL\nmira ALL=NOPASSWD: A : h2 = /bin/b\n",
 		"@includedir /etc/more\n",
+		"@includedir /etc/more # drop-ins \\\n",
 	} {
 		if err := os.WriteFile(file, []byte(policy), 0o440); err != nil {
 			t.Fatal(err)

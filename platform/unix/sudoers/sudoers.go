@@ -5,12 +5,12 @@
 package sudoers
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Bounds of one policy.
@@ -47,7 +47,7 @@ func (g Grant) AsRoot() bool {
 		return g.RunAs == "" // (:group) runs as the same user
 	}
 	return slices.ContainsFunc(strings.Split(users, ","), func(u string) bool {
-		u = strings.TrimSpace(u)
+		u = strings.Trim(strings.TrimSpace(u), `"`)
 		return u == "root" || u == "ALL" || u == "#0" || u == "%root" || isAlias(u)
 	})
 }
@@ -107,26 +107,104 @@ func (r *reader) skip(err error) {
 
 func (r *reader) file(name string, raw []byte, depth int) {
 	r.policy.Files = append(r.policy.Files, name)
-	number, first := 0, 0
-	whole := ""
-	for line := range bytes.Lines(raw) {
-		if number++; whole == "" {
-			first = number
-		}
-		text := strings.TrimRight(string(line), "\r\n")
-		if before, continued := strings.CutSuffix(text, `\`); continued && !opensComment(strings.TrimSpace(whole+before)) {
-			if whole += before + " "; len(whole) > maxLine {
-				r.skip(ErrTooMany)
-				return
+	number := 1
+	for rest := string(raw); rest != ""; {
+		text, size, lines := statement(rest)
+		r.line(name, number, strings.TrimSpace(text), depth)
+		rest = rest[size:]
+		number += lines
+	}
+}
+
+// statement returns the first line of text, joined with those that a backslash at its end
+// continues it with, without its comment, and how much of text that was. A comment ends with its
+// line, whatever stands at its end.
+func statement(text string) (joined string, size, lines int) {
+	if line, _, _ := strings.Cut(text, "\n"); isInclude(line) {
+		return line, min(len(line)+1, len(text)), 1
+	}
+	var b strings.Builder
+	quotes, quoted := true, false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\n':
+			return b.String(), i + 1, lines + 1
+		case c == '\\' && newline(text[i+1:]) > 0:
+			i += newline(text[i+1:])
+			lines++
+			c = ' '
+		case escapes(text[i:], quoted):
+			b.WriteByte(c)
+			i++
+			c = text[i]
+		case c == '"' && quotes:
+			quoted = !quoted
+		case quoted:
+		case c == '=':
+			quotes = quotes && quotesValues(b.String())
+		case c == '#' && !isID(text[i:]):
+			size = len(text)
+			if end := strings.IndexByte(text[i:], '\n'); end >= 0 {
+				size = i + end + 1
 			}
-			continue
+			return b.String(), size, lines + 1
 		}
-		r.line(name, first, strings.TrimSpace(whole+text), depth)
-		whole = ""
+		b.WriteByte(c)
 	}
-	if whole != "" {
-		r.line(name, first, strings.TrimSpace(whole), depth)
+	return b.String(), len(text), lines + 1
+}
+
+// isInclude says whether a line includes others. Neither does a backslash join such a
+// line to the next, nor begins a comment in the middle of the name.
+func isInclude(line string) bool {
+	word, _ := cutWord(line)
+	if word == "" {
+		word, _ = cutWord(strings.TrimSpace(line))
+		return word == "@include" || word == "@includedir" // "#include" counts only where the line begins
 	}
+	return slices.Contains([]string{"@include", "@includedir", "#include", "#includedir"}, word)
+}
+
+// newline returns the length of the line break that text begins with, 0 for none.
+func newline(text string) int {
+	switch {
+	case strings.HasPrefix(text, "\n"):
+		return 1
+	case strings.HasPrefix(text, "\r\n"):
+		return 2
+	default:
+		return 0
+	}
+}
+
+// escapes says whether text begins with a backslash that takes the next character's
+// meaning away. Within quotes only a quote can lose it.
+func escapes(text string, quoted bool) bool {
+	return len(text) > 1 && text[0] == '\\' && (!quoted || text[1] == '"')
+}
+
+// quotesValues says whether the line that begins so has quotes behind its "=" too:
+// in the arguments of a command they are characters like others.
+func quotesValues(line string) bool {
+	word, _ := cutWord(strings.TrimSpace(line))
+	return isDefaults(word) || isOtherAlias(word)
+}
+
+func isDefaults(word string) bool {
+	scope, ok := strings.CutPrefix(word, "Defaults")
+	return ok && (scope == "" || strings.ContainsRune(":@!>", rune(scope[0])))
+}
+
+// isOtherAlias says whether the word introduces aliases of anything but commands.
+func isOtherAlias(word string) bool {
+	return word == "User_Alias" || word == "Runas_Alias" || word == "Host_Alias"
+}
+
+// isID tells the id of a user or group, "#1000" or "#-1", from a comment.
+func isID(text string) bool {
+	digits := strings.TrimPrefix(text[1:], "-")
+	return digits != "" && digits[0] >= '0' && digits[0] <= '9'
 }
 
 func (r *reader) line(file string, number int, text string, depth int) {
@@ -138,41 +216,17 @@ func (r *reader) line(file string, number int, text string, depth int) {
 	switch {
 	case text == "":
 	case word == "@include" || word == "#include":
-		r.include(file, rest, depth)
+		r.include(file, r.includeName(rest), depth)
 	case word == "@includedir" || word == "#includedir":
-		r.includeDir(file, rest, depth)
-	case text[0] == '#' && !isUID(text):
-	case strings.HasPrefix(word, "Defaults"):
-		r.defaults(file, number, uncomment(text))
+		r.includeDir(file, r.includeName(rest), depth)
+	case isDefaults(word):
+		r.defaults(file, number, text)
 	case word == "Cmnd_Alias" || word == "Cmd_Alias":
-		r.alias(uncomment(rest))
-	case word == "User_Alias" || word == "Runas_Alias" || word == "Host_Alias":
+		r.alias(rest)
+	case isOtherAlias(word):
 	default:
-		r.rule(file, number, uncomment(text))
+		r.rule(file, number, text)
 	}
-}
-
-// opensComment reports whether a comment begins in a line, which the line ends even behind a backslash. In
-// doubt it does: two lines that are one hide less than one that is two. Quotes are those of Defaults alone.
-func opensComment(text string) bool {
-	quotes := strings.HasPrefix(text, "Defaults")
-	for i := range len(text) {
-		if text[i] == '#' && (i == 0 || text[i-1] != '\\') && !isID(text[i+1:]) && (!quotes || strings.Count(text[:i], `"`)%2 == 0) {
-			return true
-		}
-	}
-	return false
-}
-
-// isID reports whether what follows a "#" makes it the number of a user or a group.
-func isID(text string) bool {
-	text = strings.TrimPrefix(text, "-")
-	return text != "" && text[0] >= '0' && text[0] <= '9'
-}
-
-// isUID tells a rule for a user id, "#1000 ALL=...", from a comment.
-func isUID(text string) bool {
-	return len(text) > 1 && text[1] >= '0' && text[1] <= '9' && strings.Contains(text, "=")
 }
 
 func cutWord(text string) (word, rest string) {
@@ -183,20 +237,21 @@ func cutWord(text string) (word, rest string) {
 	return text[:at], strings.TrimSpace(text[at:])
 }
 
-// uncomment cuts a comment off: a "#" that is neither quoted, escaped, nor the
-// beginning of an id.
-func uncomment(text string) string {
-	for i := 1; i < len(text); i++ {
-		digit := i+1 < len(text) && text[i+1] >= '0' && text[i+1] <= '9'
-		if text[i] == '#' && text[i-1] != '\\' && !digit && strings.Count(text[:i], `"`)%2 == 0 {
-			return strings.TrimSpace(text[:i])
-		}
+// includeName returns the name in what stands behind "@include". There may be
+// a comment after it.
+func (r *reader) includeName(text string) string {
+	name, after := cutWord(text)
+	if quoted, ok := strings.CutPrefix(text, `"`); ok {
+		name, after, _ = strings.Cut(quoted, `"`)
+		after = strings.TrimSpace(after)
 	}
-	return text
+	if strings.Contains(name, `\`) || after != "" && after[0] != '#' {
+		r.skip(ErrSyntax)
+	}
+	return name
 }
 
 func (r *reader) include(from, name string, depth int) {
-	name = strings.Trim(name, `"`)
 	switch {
 	case strings.Contains(name, "%h"):
 		r.skip(ErrHost)
@@ -218,7 +273,6 @@ func (r *reader) include(from, name string, depth int) {
 // includeDir reads the files of a directory in the order of their names. sudo passes
 // over names with a dot in them or a tilde at their end.
 func (r *reader) includeDir(from, dir string, depth int) {
-	dir = strings.Trim(dir, `"`)
 	if strings.Contains(dir, "%h") {
 		r.skip(ErrHost)
 		return
@@ -239,13 +293,13 @@ func (r *reader) includeDir(from, dir string, depth int) {
 }
 
 func (r *reader) defaults(file string, number int, text string) {
-	word, rest := cutWord(text)
+	word, rest := cutQuoted(text)
 	d := Default{Scope: strings.TrimPrefix(word, "Defaults"), File: file, Line: number}
 	for unfinished(d.Scope, rest) {
-		word, rest = cutWord(rest)
+		word, rest = cutQuoted(rest)
 		d.Scope += word
 	}
-	for _, option := range split(rest, ',') {
+	for _, option := range split(rest, ',', true) {
 		name, negated := negations(option)
 		if negated {
 			name = "!" + name
@@ -253,6 +307,15 @@ func (r *reader) defaults(file string, number int, text string) {
 		d.Options = append(d.Options, name)
 	}
 	r.policy.Defaults = append(r.policy.Defaults, d)
+}
+
+// cutQuoted is [cutWord] for words that may have quoted or escaped blanks.
+func cutQuoted(text string) (word, rest string) {
+	at := find(text, " \t", true)
+	if at < 0 {
+		return text, ""
+	}
+	return text[:at], strings.TrimSpace(text[at:])
 }
 
 // unfinished says whether the list of those whom defaults are for goes on: there
@@ -273,13 +336,13 @@ func negations(text string) (string, bool) {
 
 // alias reads "NAME = a, b : NAME = c".
 func (r *reader) alias(text string) {
-	for _, one := range split(text, ':') {
+	for _, one := range split(text, ':', false) {
 		name, list, ok := strings.Cut(one, "=")
 		if name = strings.TrimSpace(name); !ok || !isAlias(name) {
 			r.skip(ErrSyntax)
 			return
 		}
-		r.aliases[name] = split(list, ',')
+		r.aliases[name] = split(list, ',', false)
 	}
 }
 
@@ -292,7 +355,7 @@ func isAlias(name string) bool {
 
 // rule reads "users hosts = (as whom) TAG: command, command : hosts = ...".
 func (r *reader) rule(file string, number int, text string) {
-	at := find(text, '=')
+	at := find(text, "=", true)
 	if at < 0 {
 		r.skip(ErrSyntax)
 		return
@@ -302,39 +365,57 @@ func (r *reader) rule(file string, number int, text string) {
 		r.skip(ErrSyntax) // users without hosts
 		return
 	}
-	for _, piece := range split(text[at+1:], ',') {
-		r.command(&g, piece)
-	}
+	r.commands(g, text[at+1:])
 }
 
-// command reads one of the commands of a rule. The (as whom) and the tags before
-// it hold for the commands after it too.
-func (r *reader) command(g *Grant, piece string) {
-	text := strings.TrimSpace(piece)
-	if rest, opened := strings.CutPrefix(text, "("); opened {
-		as, after, closed := strings.Cut(rest, ")")
-		if !closed {
+// commands reads what a rule gives. The (as whom) and the tags before a command hold
+// for the commands after it too, but not for other hosts.
+func (r *reader) commands(g Grant, text string) {
+	for len(r.policy.Grants) <= maxRules {
+		var ok bool
+		if text, ok = asWhom(&g, strings.TrimSpace(text)); !ok {
 			r.skip(ErrSyntax)
 			return
 		}
-		if g.RunAs, text = strings.TrimSpace(as), strings.TrimSpace(after); g.RunAs == "" {
-			g.RunAs = ":" // () runs as the same user
+		text = tags(&g, text)
+		at := find(text, ",:", false)
+		if at < 0 {
+			r.grant(g, text)
+			return
 		}
+		r.grant(g, text[:at])
+		if text[at] == ',' {
+			text = text[at+1:]
+			continue
+		}
+		hosts := find(text[at+1:], "=", false)
+		if hosts < 0 {
+			r.skip(ErrSyntax)
+			return
+		}
+		text = text[at+1+hosts+1:]
+		g = Grant{Users: g.Users, File: g.File, Line: g.Line}
 	}
-	text = r.tags(g, text)
-	at := find(text, ':')
-	if at < 0 {
-		r.grant(*g, text)
-		return
+}
+
+// asWhom reads the "(users : groups)" that text may begin with, and returns the rest; false for
+// one that does not end.
+func asWhom(g *Grant, text string) (string, bool) {
+	rest, opened := strings.CutPrefix(text, "(")
+	if !opened {
+		return text, true
 	}
-	r.grant(*g, text[:at])
-	r.next(g, text[at+1:])
+	as, after, closed := strings.Cut(rest, ")")
+	if g.RunAs = strings.TrimSpace(as); g.RunAs == "" {
+		g.RunAs = ":" // () runs as the same user
+	}
+	return after, closed
 }
 
 func (r *reader) grant(g Grant, text string) {
 	text, negated := negations(text)
 	switch {
-	case text == "":
+	case !isCommand(text):
 		r.skip(ErrSyntax)
 	case negated:
 	case len(r.policy.Grants) >= maxRules:
@@ -345,35 +426,40 @@ func (r *reader) grant(g Grant, text string) {
 	}
 }
 
-// next reads another part of a rule, for other hosts. It does not inherit tags.
-func (r *reader) next(g *Grant, text string) {
-	if at := find(text, '='); at >= 0 {
-		*g = Grant{Users: g.Users, File: g.File, Line: g.Line}
-		r.command(g, text[at+1:])
-		return
+// isCommand says whether sudo takes text for a command: a path, a pattern of paths,
+// what is built in, or an alias.
+func isCommand(text string) bool {
+	word, _ := cutWord(strings.TrimSpace(text))
+	switch word {
+	case "sudoedit", "list":
+		return true
+	default:
+		return text == "ALL" || isAlias(text) || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "^")
 	}
-	r.skip(ErrSyntax)
 }
 
-// tags reads what may be before a command: tags, options and digests.
-func (r *reader) tags(g *Grant, text string) string {
+// tagNames are the tags of a command, each of which may have a "NO" before it.
+var tagNames = []string{"PASSWD", "EXEC", "SETENV", "LOG_INPUT", "LOG_OUTPUT", "FOLLOW", "MAIL", "INTERCEPT"}
+
+// tags reads what may be before a command, tags, options and digests, and returns the rest.
+func tags(g *Grant, text string) string {
 	for {
-		word, rest, colon := strings.Cut(text, ":")
-		word = strings.TrimSpace(word)
-		name, value, option := strings.Cut(text, "=")
-		switch {
-		case colon && strings.HasPrefix(word, "sha") && !strings.ContainsAny(word, " /"):
-			_, text = cutWord(strings.TrimSpace(rest))
-		case colon && isAlias(word):
-			switch word {
-			case "NOPASSWD":
-				g.NoPassword = true
-			case "PASSWD":
-				g.NoPassword = false
+		text = strings.TrimSpace(text)
+		end := strings.IndexFunc(text, func(c rune) bool { return c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+		if end < 0 {
+			return text
+		}
+		name, rest := text[:end], strings.TrimSpace(text[end:])
+		switch tag := strings.TrimPrefix(name, "NO"); {
+		case rest == "":
+			return text
+		case rest[0] == ':' && strings.HasPrefix(name, "sha"), rest[0] == '=' && isAlias(name):
+			_, text = cutWord(strings.TrimSpace(rest[1:]))
+		case rest[0] == ':' && slices.Contains(tagNames, tag):
+			if tag == "PASSWD" {
+				g.NoPassword = tag != name
 			}
-			text = strings.TrimSpace(rest)
-		case option && isAlias(strings.TrimSpace(name)):
-			_, text = cutWord(strings.TrimSpace(value))
+			text = rest[1:]
 		default:
 			return text
 		}
@@ -414,12 +500,12 @@ func (r *reader) expand(command string, depth int) []string {
 	return list
 }
 
-// split cuts text at each separator that is neither escaped, quoted nor within
-// parentheses. Unlike a shell, sudo leaves the quotes and backslashes to whoever reads the piece.
-func split(text string, separator byte) []string {
+// split cuts text at each separator that [find] finds. Unlike a shell, sudo leaves the quotes and
+// backslashes to whoever reads the piece.
+func split(text string, separator byte, quotes bool) []string {
 	var list []string
 	for {
-		at := find(text, separator)
+		at := find(text, string(separator), quotes)
 		if at < 0 {
 			return append(list, text)
 		}
@@ -428,22 +514,17 @@ func split(text string, separator byte) []string {
 	}
 }
 
-// find returns the index of the first c that is neither escaped, quoted nor within
-// parentheses; -1 for none.
-func find(text string, c byte) int {
-	quoted, depth := false, 0
+// find returns the index of the first of the separators that is not escaped and, where text may have
+// quotes, not quoted; -1 for none.
+func find(text, separators string, quotes bool) int {
+	quoted := false
 	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '\\':
+		switch c := text[i]; {
+		case escapes(text[i:], quoted):
 			i++
-		case text[i] == '"':
+		case c == '"' && quotes:
 			quoted = !quoted
-		case quoted:
-		case text[i] == '(':
-			depth++
-		case text[i] == ')' && depth > 0:
-			depth--
-		case text[i] == c && depth == 0:
+		case !quoted && strings.IndexByte(separators, c) >= 0:
 			return i
 		}
 	}

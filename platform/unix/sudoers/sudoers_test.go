@@ -68,13 +68,28 @@ func TestGrantsAreWhatSudoWouldRead(t *testing.T) {
 		{"#1000 ALL=NOPASSWD: ALL # for now\n", []string{`1 #1000 ALL as "": NOPASSWD ALL`}, nil},
 		{"# mira ALL=NOPASSWD: ALL\n#\n", nil, nil},
 		{"root ALL=(ALL) ALL # keep \\\nmira ALL=NOPASSWD: ALL\n", []string{`1 root ALL as "ALL": ALL`, `2 mira ALL as "": NOPASSWD ALL`}, nil},
-		{"root ALL=/bin/a \"# keep \\\nmira ALL=NOPASSWD: ALL\n", []string{`1 root ALL as "": /bin/a "# keep \`, `2 mira ALL as "": NOPASSWD ALL`}, nil},
+		{"root ALL=/bin/a \"# keep \\\nmira ALL=NOPASSWD: ALL\n", []string{`1 root ALL as "": /bin/a "`, `2 mira ALL as "": NOPASSWD ALL`}, nil},
 		{"Cmnd_Alias A = /bin/a # x \\\nmira ALL=NOPASSWD: A\n", []string{`2 mira ALL as "": NOPASSWD /bin/a`}, nil},
 		{"#1000 ALL=\\\n NOPASSWD: ALL\n", []string{`1 #1000 ALL as "": NOPASSWD ALL`}, nil},
 		{"# mira \\\nmira ALL=ALL\n", []string{`2 mira ALL as "": ALL`}, nil},
 		{"mira ALL=(root) sha256:abc= /bin/a, CWD=/x TIMEOUT=5 NOPASSWD: /bin/b\n", []string{`1 mira ALL as "root": /bin/a`, `1 mira ALL as "root": NOPASSWD /bin/b`}, nil},
 		{"mira ALL=() NOPASSWD: ALL\n", []string{`1 mira ALL as ":": NOPASSWD ALL`}, nil},
-		{`mira ALL=NOPASSWD: /bin/a x\:y\,z, /bin/b "c:d"` + "\n", []string{`1 mira ALL as "": NOPASSWD /bin/a x\:y\,z`, `1 mira ALL as "": NOPASSWD /bin/b "c:d"`}, nil},
+		{`mira ALL=NOPASSWD: /bin/a x\:y\,z, /bin/b "c\:d"` + "\n", []string{`1 mira ALL as "": NOPASSWD /bin/a x\:y\,z`, `1 mira ALL as "": NOPASSWD /bin/b "c\:d"`}, nil},
+		{`mira ALL=NOPASSWD: /bin/b "c:d"` + "\n", []string{`1 mira ALL as "": NOPASSWD /bin/b "c`}, ErrSyntax},
+		{"root ALL=/bin/a \\\\# \\\nmira ALL=ALL\n", []string{`1 root ALL as "": /bin/a \\`, `2 mira ALL as "": ALL`}, nil},
+		{"root ALL=/bin/a \\\\\nmira ALL=ALL\n", []string{`1 root ALL as "": /bin/a \\`, `2 mira ALL as "": ALL`}, nil},
+		{"root ALL=/bin/a \\#x \\\n, /bin/b\nmira ALL=ALL # \\", []string{`1 root ALL as "": /bin/a \#x`, `1 root ALL as "": /bin/b`, `3 mira ALL as "": ALL`}, nil},
+		{"root ALL=ALL #-x \\\nmira ALL=ALL\n", []string{`1 root ALL as "": ALL`, `2 mira ALL as "": ALL`}, nil},
+		{"root ALL=ALL #1 \\\nmira ALL=NOPASSWD: ALL\n", nil, ErrSyntax},
+		{"#1 see the ticket\nmira ALL=ALL\r\n", []string{`2 mira ALL as "": ALL`}, ErrSyntax},
+		{"\"a # = b\" ALL=ALL\n", []string{`1 "a # = b" ALL as "": ALL`}, nil},
+		{"Defaults passprompt=\"\\\" # \\\n\"\nUser_Alias U = \"a # b\", c\\\r\n, d # \\\nmira ALL=ALL\n", []string{`5 mira ALL as "": ALL`}, nil},
+		{"mira ALL=/bin/a \"x, NOPASSWD: ALL\n", []string{`1 mira ALL as "": /bin/a "x`, `1 mira ALL as "": NOPASSWD ALL`}, nil},
+		{"mira ALL=/bin/a x= (y, NOPASSWD: ALL\n", []string{`1 mira ALL as "": /bin/a x= (y`, `1 mira ALL as "": NOPASSWD ALL`}, nil},
+		{"mira ALL=(a, b : c) /bin/a, (\"root\") NOPASSWD : sudoedit /x, list\n", []string{`1 mira ALL as "a, b : c": /bin/a`, `1 mira ALL as "\"root\"": NOPASSWD sudoedit /x`, `1 mira ALL as "\"root\"": NOPASSWD list`}, nil},
+		{"Cmnd_Alias A = ALL\nmira ALL=NOPASSWD: A : H = /bin/b\n", []string{`2 mira ALL as "": NOPASSWD ALL`, `2 mira ALL as "": /bin/b`}, nil},
+		{"mira ALL=\"/bin/a\", ALL\n", []string{`1 mira ALL as "": ALL`}, ErrSyntax},
+		{"Defaultsx ALL=ALL\n", []string{`1 Defaultsx ALL as "": ALL`}, nil},
 		{"User_Alias U = a, b\nHost_Alias H = c\nRunas_Alias R = d\nU H=(R) ALL\n", []string{`4 U H as "R": ALL`}, nil},
 		{"Cmnd_Alias A = B\nCmnd_Alias B = A\nmira ALL=A\n", nil, ErrTooMany},
 		{"nonsense\n", nil, ErrSyntax},
@@ -132,6 +147,46 @@ func TestIncludedFilesAreThoseThatSudoTakes(t *testing.T) {
 	}
 }
 
+// A comment after the name must not make a directory one that is not there: that
+// would be no rules, and no word of it.
+func TestNamesOfIncludedFilesEndAsForSudo(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		hole error
+		want []string
+	}{
+		{"@includedir more # drop-ins", nil, []string{"a ALL /etc/more/a", "z ALL /etc/sudoers"}},
+		{"#includedir /etc/more # drop-ins \\", nil, []string{"a ALL /etc/more/a", "z ALL /etc/sudoers"}},
+		{"@include \"more/a\" # x", nil, []string{"a ALL /etc/more/a", "z ALL /etc/sudoers"}},
+		{"  @include\telse#x", nil, []string{"h ALL /etc/else#x", "z ALL /etc/sudoers"}},
+		{" #include more/a", nil, []string{"z ALL /etc/sudoers"}},
+		{"#includes more/a \\", nil, []string{"z ALL /etc/sudoers"}},
+		{"@include more/a b", ErrSyntax, []string{"a ALL /etc/more/a", "z ALL /etc/sudoers"}},
+		{"@include more/a \\", ErrSyntax, []string{"a ALL /etc/more/a", "z ALL /etc/sudoers"}},
+		{"@includedir mo\\re", ErrSyntax, []string{"z ALL /etc/sudoers"}},
+	} {
+		p, err := Read(tree{start: c.line + "\nz ALL=ALL\n", "/etc/more/a": "a ALL=ALL", "/etc/else#x": "h ALL=ALL", "/etc/more/b.d": ""}, start)
+		if err != nil || !errors.Is(p.Hole, c.hole) {
+			t.Errorf("%q: %v, hole %v", c.line, err, p.Hole)
+		}
+		var got []string
+		for _, g := range p.Grants {
+			got = append(got, g.Users+" "+g.File)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%q: %s", c.line, diff)
+		}
+	}
+}
+
+func TestOptionsAreThoseBehindWhomTheyAreFor(t *testing.T) {
+	p, err := Read(tree{start: "Defaults:\"a b\", c badpass_message=(x, !authenticate # , use_pty\n"}, start)
+	want := []Default{{`:"a b",c`, []string{"badpass_message=(x", "!authenticate"}, start, 1}}
+	if diff := cmp.Diff(want, p.Defaults); err != nil || p.Hole != nil || diff != "" {
+		t.Errorf("%v, hole %v: %s", err, p.Hole, diff)
+	}
+}
+
 // Aliases that name each other many times over must not take for ever.
 func TestAliasesThatExplodeAreGivenUp(t *testing.T) {
 	for _, text := range []string{
@@ -154,6 +209,7 @@ func TestAsWhomTellsRootFromOthers(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	f.Add("Cmnd_Alias A = /bin/a, B : B = /bin/b\nmira ALL=(root) NOPASSWD: A, !B : h = ALL\n", "Defaults !authenticate\n")
+	f.Add("root ALL=ALL # \\\nmira ALL=\\\n/bin/a \"\\#, NOPASSWD: ALL\n", "Defaults:\"a b\" x=\"\\\"#\\\n\"\n")
 	f.Add("@include b\n@includedir .\n", "a \\\nb=c\n")
 	f.Fuzz(func(t *testing.T, main, other string) {
 		p, err := Read(tree{start: main, "/etc/b": other}, start)
