@@ -53,3 +53,36 @@ func TestUnitsAreLookedAtWithTheirFolders(t *testing.T) {
 		{"no unit's folder", "files.units", "mode 0666 usr/lib/systemd/system/other/x\n-- usr/lib/systemd/system/other/x --\n", audit.Pass, "2 files and folders"},
 	})
 }
+
+const packagedTool = "-- var/lib/dpkg/status --\nPackage: tool\n-- var/lib/dpkg/info/tool.list --\n/usr/bin/tool\n/usr/share/tool/run\n/var/lib/tool\n-- usr/bin/tool --\n-- usr/share/tool/run --\n"
+
+// What programs load is looked at as the programs are, and where links of them lead.
+func TestProgramsAreLookedAtWithTheirLibraries(t *testing.T) {
+	const mounted = "-- proc/self/mountinfo --\n1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
+	file := func(name string) string { return "mode 0757 " + name + "\n-- " + name + " --\n" + mounted }
+	judgeTrees(t, []treeCase{
+		{"a library", "tree.programs", file("usr/lib/x86_64-linux-gnu/libz.so.1"), audit.Fail, "/usr/lib/x86_64-linux-gnu/libz.so.1: mode 0757"},
+		{"a module of PAM", "tree.programs", file("usr/lib64/security/pam_unix.so"), audit.Fail, "pam_unix.so"},
+		{"not in /usr", "tree.programs", file("lib/x86_64-linux-gnu/libz.so.1"), audit.Fail, "libz.so.1"},
+		{"a program of a program", "tree.programs", file("usr/libexec/sudo/sesh"), audit.Fail, "sesh"},
+		{"a local library", "tree.programs", "folder 0777 usr/local/lib/a\n" + mounted, audit.Fail, "/usr/local/lib/a: mode 0777"},
+		{"the group staff", "tree.programs", "folder 2775 usr/local/lib/a\nlink usr/local/bin/a -> ../lib/a\n" + mounted, audit.Pass, ""},
+		{"a folder above", "tree.programs", "folder 0777 usr\n" + mounted, audit.Fail, "/usr: mode 0777"},
+		{"no program", "tree.programs", file("usr/share/doc/a"), audit.Pass, ""},
+		{"a link to a user", "tree.programs", "link usr/bin/zzz -> /home/u/zzz\nfolder 0777 home/u\n" + mounted, audit.Fail, "/usr/bin/zzz leads to /home/u: drwxrwxrwx"},
+		{"a link over a link", "tree.programs", "link usr/lib/x86_64-linux-gnu/liba.so -> ../../../etc/alternatives/a\nlink etc/alternatives/a -> /srv/a\nfolder 0777 srv\n" + mounted, audit.Fail, "liba.so leads to /srv: drwxrwxrwx"},
+		{"a link to root's", "tree.programs", "link usr/bin/a -> /etc/alternatives/a\nlink etc/alternatives/a -> /opt/a\n-- opt/a --\n" + mounted, audit.Pass, ""},
+		{"a circle", "tree.programs", "link usr/bin/a -> b\nlink usr/bin/b -> a\n" + mounted, "", "2 links and folders could not be followed"},
+	})
+}
+
+func TestAProgramBehindALinkIsOfAPackageOrNot(t *testing.T) {
+	judgeTrees(t, []treeCase{
+		{"of a user", "tree.unpackaged", "link usr/bin/zzz -> /home/u/zzz\nfolder 0777 home/u\n" + packagedTool, audit.Warn, "/usr/bin/zzz leads to /home/u"},
+		{"in a folder of a package", "tree.unpackaged", "link usr/bin/zzz -> /var/lib/tool/zzz\nfolder 0777 var/lib/tool\n" + packagedTool, audit.Warn, "/usr/bin/zzz leads to /var/lib/tool"},
+		{"of root", "tree.unpackaged", "link usr/bin/zzz -> ../../opt/zzz\nmode 0755 opt/zzz\n-- opt/zzz --\n" + packagedTool, audit.Warn, "/usr/bin/zzz leads to /opt/zzz"},
+		{"no program", "tree.unpackaged", "mode 0755 usr/bin/tool\nlink usr/bin/zzz -> ../../opt/zzz\n-- opt/zzz --\n" + packagedTool, audit.Pass, "1 program, all of packages"},
+		{"of a package", "tree.unpackaged", "mode 0755 usr/share/tool/run\nlink usr/bin/zzz -> /etc/alternatives/zzz\nlink etc/alternatives/zzz -> /usr/share/tool/run\n" + packagedTool, audit.Pass, "1 program, all of packages"},
+		{"another name", "tree.unpackaged", "mode 0755 usr/bin/tool\nlink usr/bin/zzz -> tool\nlink usr/bin/gone -> /opt/gone\n" + packagedTool, audit.Pass, "1 program, all of packages"},
+	})
+}

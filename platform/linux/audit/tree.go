@@ -45,13 +45,13 @@ func treeChecks() []check {
 			ID: "tree.programs", Name: "Owner of programs", Severity: audit.High, Weight: 8, Unusual: true,
 			Reference:   "Lynis FILE-7524",
 			Description: "The owner of a program, or a group that can write it, decides what root and all others run.",
-			Formula:     "PASS when everything in /usr/bin, /usr/sbin and their like belongs to root, no group but that of root can write it, and no access control list lets others. FAIL otherwise. /usr/local is left to the group staff, as Debian has it.",
+			Formula:     "PASS when everything in and below /usr/bin, /usr/sbin, /usr/lib, /usr/libexec and their like (/lib64, /usr/local/lib) belongs to root, no group but that of root can write it, no access control list lets others, and no link among the commands and libraries leads to what others can change. FAIL otherwise. /usr/local is left to the group staff, as Debian has it.",
 		}, Run: programs, Limit: treeLimit},
 		{About: audit.About{
 			ID: "tree.unpackaged", Name: "Programs of no package", Severity: audit.Medium, Weight: 3, Unusual: true,
 			Reference:   "FHS 3.0, 4.4 and 4.10",
 			Description: "Programs in /usr/bin and its like come with packages: one that did not was put there by somebody, and no update repairs it.",
-			Formula:     "PASS when every program in /usr/bin, /usr/sbin, /bin and /sbin belongs to a package. WARN otherwise, those that were modified last first. Skipped without package data.",
+			Formula:     "PASS when every program in /usr/bin, /usr/sbin, /bin and /sbin, and every program that a link there leads to, belongs to a package. WARN otherwise, those that were modified last first. Skipped without package data.",
 		}, Run: unpackaged, Limit: treeLimit},
 	}
 }
@@ -105,9 +105,13 @@ type foundFile struct {
 	filetree.Entry
 	caps capabilities  // that lead to root
 	list posixacl.List // whom an access control list lets write, where that was looked at
+	to   string        // of a link: what others can change of where it leads
 }
 
 func (f foundFile) String() string {
+	if f.to != "" {
+		return f.path + " leads to " + f.to
+	}
 	text := fmt.Sprintf("%s: mode %04o, owner %d:%d", f.path, f.Mode&0o7777, f.UID, f.GID)
 	if f.caps != 0 {
 		text += ", " + f.caps.String()
@@ -191,7 +195,7 @@ func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: walkStarts(table, system), Skip: walkSkips(table, system), Entries: maxWalkEntries},
 		func(fd int, dir, name string, e filetree.Entry) {
 			caps, err := capabilitiesOf(fd, name, e)
-			s.record(p, system, dir, name, e, caps)
+			s.record(m, p, system, dir, name, e, caps)
 			if err != nil {
 				s.unread.Add(1)
 			}
@@ -258,7 +262,7 @@ func walkSkips(table []*mountinfo.Info, system bool) func(path string) bool {
 }
 
 // record keeps what a check may object to.
-func (r *walkResult) record(p localUsers, system bool, dir, name string, e filetree.Entry, caps capabilities) {
+func (r *walkResult) record(m *machine, p localUsers, system bool, dir, name string, e filetree.Entry, caps capabilities) {
 	bits := e.Mode & 0o7777
 	file := e.Is(filetree.Regular)
 	suid := file && bits&(filetree.SetUID|filetree.SetGID) != 0 && bits&0o011 != 0 || caps != 0
@@ -268,6 +272,7 @@ func (r *walkResult) record(p localUsers, system bool, dir, name string, e filet
 		return
 	}
 	one := foundFile{path: path.Join(dir, name), Entry: e, caps: caps}
+	changeable := system && isProgram(one.path) && m.othersCanChange(one)
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	if suid {
@@ -282,13 +287,22 @@ func (r *walkResult) record(p localUsers, system bool, dir, name string, e filet
 	if !known {
 		r.unowned.add(one)
 	}
-	if slices.Contains(programDirs, dir) || slices.Contains(programDirs, one.path) {
+	if changeable {
 		r.programs.add(one)
 	}
 }
 
-// programDirs are searched for commands, or for the libraries of every program.
-var programDirs = []string{"/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib", "/lib", "/usr/lib64", "/lib64", "/usr/local/bin", "/usr/local/sbin"}
+// programDirs hold commands, the libraries of every program, and what else programs run and load, in folders
+// of their own (FHS 3.0, 4).
+var programDirs = []string{
+	"/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/libexec", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
+	"/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/usr/local/lib64", "/usr/local/libexec",
+}
+
+// isProgram says whether a file or a folder is one of programDirs, below one, or leads to one.
+func isProgram(name string) bool {
+	return slices.Contains([]string{"/", "/usr", "/usr/local"}, name) || isBelowAny(name, programDirs)
+}
 
 // isDynamicID says whether systemd reserves an id for services while they run
 // (DynamicUser=; systemd's UIDS-GIDS.md).
@@ -345,7 +359,7 @@ func programs(ctx context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("the files", err)
 	}
-	return s.list(&s.programs).Find(m.othersCanChange).Judge(func(wrong []foundFile) audit.Finding {
+	return s.list(&s.programs).And(m.openLinks(ctx), "").Judge(func(wrong []foundFile) audit.Finding {
 		if len(wrong) == 0 {
 			return audit.Passed("All belong to root")
 		}

@@ -27,18 +27,22 @@ const policyRC = "/usr/sbin/policy-rc.d"
 // A program is a file in one of packagedDirs.
 type program struct {
 	path     string
+	leads    string    // of a link: where to
+	open     bool      // others than root decide what is there
 	modified time.Time // as its owner wants it to be
 }
 
 // unpackaged lists the programs that came with no package, those that were modified last first.
 func unpackaged(ctx context.Context, m *machine) audit.Finding {
-	list, err := m.systemPrograms()
+	list, err := m.systemPrograms(ctx)
 	if err != nil {
 		return audit.Unread("the programs", err)
 	}
-	paths := make([]string, len(list))
-	for i, p := range list {
-		paths[i] = p.path
+	paths := make([]string, 0, 2*len(list))
+	for _, p := range list {
+		if paths = append(paths, p.path); p.leads != "" {
+			paths = append(paths, p.leads)
+		}
 	}
 	known, err := packages.Finder{Root: m.Root, Runner: m.Runner}.Files(ctx, paths)
 	if err != nil {
@@ -46,8 +50,8 @@ func unpackaged(ctx context.Context, m *machine) audit.Finding {
 	}
 	total := len(list)
 	list = slices.DeleteFunc(list, func(p program) bool {
-		f := known[p.path]
-		return f.Package != "" || f.Override || p.path == policyRC
+		f, end := known[p.path], known[p.leads]
+		return f.Package != "" || f.Override || p.path == policyRC || !p.open && (end.Package != "" || end.Override)
 	})
 	if len(list) == 0 {
 		return audit.Passed(humanize.Count(total, "program", "programs") + ", all of packages")
@@ -63,34 +67,38 @@ func (m *machine) newestFirst(list []program) []string {
 	}
 	evidence := make([]string, len(list))
 	for i, p := range list {
-		if evidence[i] = p.path; m.live() {
+		evidence[i] = p.path
+		if p.leads != "" {
+			evidence[i] += " leads to " + p.leads
+		}
+		if m.live() {
 			evidence[i] += ": modified " + p.modified.UTC().Format(time.DateOnly)
 		}
 	}
 	return evidence
 }
 
-// systemPrograms lists the executable files of packagedDirs, each directory once.
-func (m *machine) systemPrograms() ([]program, error) {
+// systemPrograms lists the executable files of packagedDirs, each directory once, and the links there to
+// others. What others than root can put at the end of a link is a program, whatever it is now.
+func (m *machine) systemPrograms(ctx context.Context) ([]program, error) {
 	var list []program
 	for _, dir := range packagedDirs {
-		if f, err := m.lstat(dir); err != nil || !f.Mode.IsDir() {
-			continue // not there, or a link to another one of them
-		}
-		names, err := m.names(dir, maxPrograms)
+		err := m.eachIn(ctx, dir, func(file string, f hostfile.Meta) {
+			p := program{path: file, modified: f.Modified}
+			if f.Mode&fs.ModeSymlink != 0 {
+				end, weak, err := m.follow(file, m.byRoot)
+				if hostfile.Missing(err) || slices.Contains(packagedDirs, path.Dir(end)) {
+					return
+				}
+				p.leads, p.open = end, weak != "" || err != nil
+				f, _ = m.lstat(end)
+			}
+			if p.open || f.Mode.IsRegular() && f.Mode&fs.FileMode(0o111) != 0 {
+				list = append(list, p)
+			}
+		})
 		if err != nil {
 			return nil, err
-		}
-		for _, name := range names {
-			p := path.Join(dir, name)
-			f, err := m.lstat(p)
-			switch {
-			case hostfile.Missing(err):
-			case err != nil:
-				return nil, err
-			case f.Mode.IsRegular() && f.Mode&fs.FileMode(0o111) != 0:
-				list = append(list, program{p, f.Modified})
-			}
 		}
 	}
 	return list, nil
