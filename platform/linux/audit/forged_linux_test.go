@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -168,22 +169,69 @@ func TestMemoryIsNotRuncForItsName(t *testing.T) {
 		return
 	}
 	mounted(t, "/usr/local/sbin")
-	copyOf(t, "/bin/sleep", "/usr/local/sbin/runc", 0o755)
-	t.Run("runc", func(t *testing.T) {
-		memory(t, "runc_cloned:/proc/self/exe", "/bin/sleep")
-		if f := here(t, "processes.program_gone"); f.Status == audit.Fail {
-			t.Errorf("%+v", f)
+	sleep, err := os.ReadFile("/bin/sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	almost := append(bytes.Clone(sleep[:len(sleep)-1]), ^sleep[len(sleep)-1])
+	for _, c := range []struct {
+		what, file string
+		content    []byte
+		called     string
+		is         bool
+	}{
+		{"runc", "runc", sleep, "runc_cloned:/proc/self/exe", true},
+		{"crun", "crun", sleep, "crun_cloned:/proc/self/exe", true},
+		{"another size", "runc", []byte("runc"), "runc_cloned:/proc/self/exe", false},
+		{"another byte", "crun", almost, "crun_cloned:/proc/self/exe", false},
+		{"another program's name", "runc", sleep, "crun_cloned:/proc/self/exe", false},
+		{"another name", "runc", sleep, "runc", false},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			file := "/usr/local/sbin/" + c.file
+			if err := os.WriteFile(file, c.content, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.Remove(file) })
+			memory(t, c.called, "/bin/sleep")
+			f := here(t, "processes.program_gone")
+			if told := strings.Contains(strings.Join(f.Evidence, "\n"), "/memfd:"+c.called); told == c.is || (f.Status == audit.Fail) == c.is {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+// Who starts very many is told of: to compare them all takes longer than a check has.
+func TestNoMoreClonesAreComparedThanTheirBound(t *testing.T) {
+	m := &machine{Parts: Parts{Root: t.TempDir()}}
+	all := make([]runningProcess, maxClones+1)
+	for i := range all { // they have ended
+		all[i] = runningProcess{pid: 1 + i, name: "6", program: "/memfd:crun_cloned:/proc/self/exe (deleted)"}
+	}
+	if f := m.judgeDeleted(all[:maxClones]); f.Status != audit.Pass {
+		t.Errorf("%+v", f)
+	}
+	if f := m.judgeDeleted(all); f.Status != audit.Fail || len(f.Evidence) != 1 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Who only has the size of a program costs one block of it.
+func TestWhatDiffersIsNotReadOn(t *testing.T) {
+	const size = 1 << 20
+	one, other := bytes.NewReader(make([]byte, size)), bytes.NewReader(append([]byte{1}, make([]byte, size-1)...))
+	if sameContent(one, other) || one.Len() < size/2 || other.Len() < size/2 {
+		t.Errorf("%d and %d bytes are left", one.Len(), other.Len())
+	}
+	for _, c := range []struct {
+		one, other int
+		same       bool
+	}{{0, 0, true}, {size, size, true}, {size + 1, size + 1, true}, {size, size + 1, false}, {size + 1, size, false}, {0, 1, false}, {1, 0, false}} {
+		if sameContent(bytes.NewReader(make([]byte, c.one)), bytes.NewReader(make([]byte, c.other))) != c.same {
+			t.Errorf("%d and %d bytes: same %t", c.one, c.other, !c.same)
 		}
-	})
-	t.Run("another", func(t *testing.T) {
-		if err := os.WriteFile("/usr/local/sbin/runc", []byte("runc"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		memory(t, "runc_cloned:/proc/self/exe", "/bin/sleep")
-		if f := here(t, "processes.program_gone"); f.Status != audit.Fail || !strings.Contains(strings.Join(f.Evidence, "\n"), "/memfd:runc_cloned:") {
-			t.Errorf("%+v", f)
-		}
-	})
+	}
 }
 
 // A set-user-ID program that a user started under the name of a service is not that service.

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
 	"sentinel/internal/userdb"
@@ -27,7 +29,7 @@ func processChecks() []check {
 			ID: "processes.program_gone", Name: "Running programs whose file is gone", Severity: audit.High, Weight: 6, Unusual: true,
 			Reference:   "Lynis FILE-6354, MITRE ATT&CK T1070.004",
 			Description: "A program that removed its own file hides; one that an update replaced still has the holes that the update closed.",
-			Formula:     "PASS when each running program is the file that it was started from, or the copy of itself that runc runs. FAIL for one that ran from memory or from a folder for temporary files and was removed. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",
+			Formula:     "PASS when each running program is the file that it was started from, or the copy of itself that runc or crun runs. FAIL for one that ran from memory or from a folder for temporary files and was removed. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",
 		}, Run: deletedPrograms},
 	}
 }
@@ -169,10 +171,16 @@ func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
 
 func (m *machine) judgeDeleted(all []runningProcess) audit.Finding {
 	var hiding, old []string
+	clones := 0
 	for _, p := range all {
 		file, gone := strings.CutSuffix(p.program, " (deleted)")
-		if !gone || m.isCloneOfRunc(p, file) { // a container is starting
+		if !gone {
 			continue
+		}
+		if original := procfs.CloneOf(file); original != "" {
+			if clones++; clones <= maxClones && m.isClone(p, original) { // a container is starting
+				continue
+			}
 		}
 		line := audit.At("/proc/"+strconv.Itoa(p.pid)+"/exe", 0, p.program+", called "+p.name)
 		switch {
@@ -212,32 +220,57 @@ func (m *machine) replaced(p runningProcess, file string) (is bool) {
 // nogroup is the group without rights, for a user whom the files in /etc do not know.
 const nogroup = 65534
 
-// runcNames are where packages put runc, which copies itself into memory before it starts a container
-// (CVE-2019-5736), as root or as a user.
-var runcNames = []string{"/usr/bin/runc", "/usr/sbin/runc", "/usr/local/bin/runc", "/usr/local/sbin/runc", "/usr/libexec/runc"}
+// cloningDirs are where packages put runc and crun, which copy themselves into memory before they start a
+// container, as root or as a user.
+var cloningDirs = []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/usr/libexec", "/usr/libexec/crio"}
 
-// maxRunc bounds a copy of runc, in bytes; it has some 15 million.
-const maxRunc = 64 << 20
+// maxClones bounds how many are compared; the rest counts as other programs in memory.
+const maxClones = 100
 
-// isCloneOfRunc compares the bytes: anyone can give memory that name.
-func (m *machine) isCloneOfRunc(p runningProcess, file string) bool {
-	if !strings.HasPrefix(file, "/memfd:runc_cloned:") {
-		return false
-	}
+// isClone says whether a process runs a copy of a program.
+func (m *machine) isClone(p runningProcess, original string) bool {
 	held, err := procfs.OpenHeld(m.path("/proc/"+strconv.Itoa(p.pid)+"/exe"), procfs.Held.InMemory)
 	if err != nil {
 		return hostfile.Missing(err) // it has ended
 	}
 	defer held.Close() //nolint:errcheck // only read from
-	clone, err := io.ReadAll(io.LimitReader(held, maxRunc+1))
-	return err == nil && slices.ContainsFunc(runcNames, func(name string) bool {
-		if _, alone := m.tree().ChangedBy(name, m.Owner); !alone {
-			return false
-		}
-		original, err := m.readUpTo(name, maxRunc)
-		return err == nil && bytes.Equal(clone, original)
+	return slices.ContainsFunc(cloningDirs, func(dir string) bool {
+		file := path.Join(dir, original)
+		_, alone := m.tree().ChangedBy(file, m.Owner)
+		return alone && isCopy(held, m.path(file))
 	})
 }
+
+// isCopy says whether memory has the content of the regular file at path.
+func isCopy(memory *os.File, path string) bool {
+	fd, err := hostfile.OpenNamed(path, unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return false
+	}
+	file := os.NewFile(uintptr(fd), path)
+	defer file.Close() //nolint:errcheck // only read from
+	copied, err := memory.Stat()
+	original, statErr := file.Stat()
+	return err == nil && statErr == nil && original.Mode().IsRegular() && original.Size() == copied.Size() &&
+		sameContent(io.NewSectionReader(memory, 0, copied.Size()), file)
+}
+
+// sameContent compares up to the first difference.
+func sameContent(one, other io.Reader) bool {
+	var a, b [32 << 10]byte
+	for {
+		n, err := io.ReadFull(one, a[:])
+		m, otherErr := io.ReadFull(other, b[:])
+		switch {
+		case !bytes.Equal(a[:n], b[:m]):
+			return false
+		case err != nil:
+			return isEnd(err) && isEnd(otherErr)
+		}
+	}
+}
+
+func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // container says whether this system is a container: its clock, kernel log and
 // audit are those of the host.

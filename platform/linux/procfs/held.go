@@ -3,6 +3,7 @@
 package procfs
 
 import (
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,3 +29,17 @@ func (h Held) Lent() bool { return h.Mode&(unix.S_ISUID|unix.S_ISGID) != 0 }
 
 // ownedAlone says that nobody but owner may write to the file.
 func (h Held) ownedAlone(owner int) bool { return int(h.UID) == owner && h.Mode&0o022 == 0 }
+
+// cloning are the programs of containers that run from a copy of themselves in memory (CVE-2019-5736).
+var cloning = []string{"runc", "crun"}
+
+// CloneOf returns whose copy the memory is called that a process runs from, "/memfd:runc_cloned:/proc/self/exe";
+// "" for other programs. Anyone can give memory that name.
+func CloneOf(program string) string {
+	for _, name := range cloning {
+		if strings.HasPrefix(program, "/memfd:"+name+"_cloned:") {
+			return name
+		}
+	}
+	return ""
+}

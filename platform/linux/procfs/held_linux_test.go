@@ -27,3 +27,14 @@ func TestANameThatIsRefusedIsNotFollowedInstead(t *testing.T) {
 		}
 	})
 }
+
+func TestCopiesInMemoryAreKnownByTheirNames(t *testing.T) {
+	for program, want := range map[string]string{
+		"/memfd:runc_cloned:/proc/self/exe": "runc", "/memfd:crun_cloned:/proc/self/exe": "crun",
+		"/memfd:other_cloned:/proc/self/exe": "", "/memfd:runc": "", "/tmp/memfd:runc_cloned:": "", "/usr/bin/runc": "", "": "",
+	} {
+		if got := CloneOf(program); got != want {
+			t.Errorf("%q: %q, want %q", program, got, want)
+		}
+	}
+}
