@@ -15,8 +15,8 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// resolverFiles name the name servers: those of programs, and those that the
-// servers on this machine ask in turn.
+// resolverFiles name the name servers: those of programs, and those that systemd-resolved, NetworkManager
+// and resolvconf(8) give to a resolver on this machine. What its own files name is of servernames.
 var resolverFiles = []string{
 	"etc/resolv.conf",
 	"run/systemd/resolve/resolv.conf",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package servernames reads which servers the configuration of a machine names: those without which
-// nobody could log in to it, or it would lose its clock, its address, its updates or its logs.
+// nobody could log in to it, or it would lose its names, its clock, its address, its updates or its logs.
 package servernames
 
 import (
@@ -71,10 +71,10 @@ var sources = []source{
 }
 
 // Read lists the servers that the files below root name. The error says which of those that tell of
-// needed servers could not be read.
+// needed servers, or of the name servers of a resolver, could not be read.
 func Read(root string) ([]blocklist.Server, error) {
-	var list []blocklist.Server
-	var errs []error
+	list, err := upstream(root)
+	errs := []error{err}
 	for _, s := range sources {
 		texts, err := read(root, s.files)
 		if s.needed { // the rest forbids no block
@@ -113,25 +113,33 @@ func Lookup(ctx context.Context, root string, names blocklist.Lookup) ([]blockli
 // read returns the content of the files that are there.
 func read(root string, patterns []string) (texts []string, err error) {
 	for _, pattern := range patterns {
-		directory, last := path.Split(pattern)
-		names := []string{last}
-		if strings.Contains(last, "*") {
-			var namesErr error
-			names, namesErr = hostfile.Names(filepath.Join(root, directory), maxFiles)
-			names = slices.DeleteFunc(names, func(n string) bool { fits, bad := path.Match(last, n); return bad != nil || !fits })
-			err = errors.Join(err, unread(directory, namesErr))
-		}
-		for _, n := range names {
-			at := filepath.Join(root, directory, n)
+		names, namesErr := expand(root, pattern)
+		err = errors.Join(err, namesErr)
+		for _, name := range names {
+			at := filepath.Join(root, name)
 			raw, fileErr := hostfile.Read(at, maxFile)
 			if errors.Is(fileErr, hostfile.ErrTooLarge) { // leases are appended for months
 				raw, _, _ = hostfile.Tail(at, maxFile) //nolint:errcheck // it is told that not all was read
 			}
-			err = errors.Join(err, unread(directory+n, fileErr))
+			err = errors.Join(err, unread(name, fileErr))
 			texts = append(texts, string(raw))
 		}
 	}
 	return texts, err
+}
+
+// expand lists the files below root that a pattern names, without looking at them.
+func expand(root, pattern string) ([]string, error) {
+	directory, last := path.Split(pattern)
+	if !strings.Contains(last, "*") {
+		return []string{pattern}, nil
+	}
+	names, err := hostfile.Names(filepath.Join(root, directory), maxFiles)
+	names = slices.DeleteFunc(names, func(n string) bool { fits, bad := path.Match(last, n); return bad != nil || !fits })
+	for i := range names {
+		names[i] = directory + names[i]
+	}
+	return names, unread(directory, err)
 }
 
 func unread(name string, err error) error {
