@@ -198,6 +198,9 @@ func TestSudoRulesAreJudgedByWhatTheyGive(t *testing.T) {
 		{"sudo-rs", "sudo.nopasswd", map[string]string{"etc/sudoers-rs": "mira ALL=NOPASSWD: ALL\n", "etc/sudoers": "mira ALL=ALL\n"}, audit.Fail, ""},
 		{"no sudo", "sudo.nopasswd", map[string]string{"etc/": ""}, "", "no rules"},
 		{"a terminal", "sudo.use_pty", rule("Defaults env_reset, use_pty"), audit.Pass, ""},
+		{"everything and no password for one", "sudo.nopasswd", rule("Defaults:mira !authenticate\nmira ALL=(ALL:ALL) ALL"), audit.Fail, "All commands"},
+		{"a comment with a backslash", "sudo.nopasswd", rule("root ALL=(ALL:ALL) ALL # keep \\\nmira ALL=(ALL:ALL) NOPASSWD: ALL"), audit.Fail, "All commands"},
+		{"a terminal for all but one", "sudo.use_pty", rule("Defaults use_pty\nDefaults:mira !use_pty"), audit.Warn, "Some commands"},
 		{"a terminal for one", "sudo.use_pty", rule("Defaults:mira use_pty"), audit.Warn, ""},
 	})
 }

@@ -22,7 +22,7 @@ func sudoChecks() []check {
 			ID: "sudo.nopasswd", Name: "sudo asks for a password", Severity: audit.Medium, Weight: 6,
 			Reference:   "CIS 5.2.4, CIS 5.2.5",
 			Description: "Whoever gets into the account is root without knowing its password.",
-			Formula:     "PASS when no rule for anyone but root has NOPASSWD and no Defaults have !authenticate; the literal lines of sentinel itself do not count where only root can change it. WARN for single commands, or as another user than root. FAIL for all commands as root. A later rule that takes one back is not looked at.",
+			Formula:     "PASS when no rule for anyone but root has NOPASSWD and no Defaults have !authenticate; the literal lines of sentinel itself do not count where only root can change it. WARN for single commands, or as another user than root. FAIL for all commands as root, also where !authenticate or exempt_group may be for the user of such a rule: who is in a group or an alias is not looked up. A later rule that takes one back is not looked at.",
 		}, Run: sudoNoPassword},
 		{About: audit.About{
 			ID: "sudo.permissions", Name: "Rules of sudo are root's", Severity: audit.High, Weight: 6, Unusual: true,
@@ -34,7 +34,7 @@ func sudoChecks() []check {
 			ID: "sudo.use_pty", Name: "sudo gives commands their own terminal", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 5.2.2",
 			Description: "A command can put keystrokes into the terminal of the user who runs it, after it has ended.",
-			Formula:     "PASS when the last Defaults that name use_pty switch it on. WARN otherwise; sudo 1.9.14 and later do it without being told.",
+			Formula:     "PASS when the last Defaults for all that name use_pty switch it on, and none for some users, hosts or commands switch it off. WARN otherwise; sudo 1.9.14 and later do it without being told.",
 		}, Run: sudoPTY},
 	}
 }
@@ -156,19 +156,26 @@ func sudoPTY(_ context.Context, m *machine) audit.Finding {
 		return audit.Unread("sudoers", err)
 	}
 	on, where := false, audit.At(p.mainFiles[0], 0, "no Defaults use_pty")
+	var without []string // for some users, hosts or commands
 	for _, d := range p.Defaults {
 		for _, option := range d.Options {
-			if name := strings.TrimPrefix(option, "!"); name == "use_pty" && d.Scope == "" {
+			switch name := strings.TrimPrefix(option, "!"); {
+			case name != "use_pty":
+			case d.Scope == "":
 				on, where = option == name, audit.At(d.File, d.Line, option)
+			case option != name:
+				without = append(without, audit.At(d.File, d.Line, "Defaults"+d.Scope+" "+option))
 			}
 		}
 	}
 	switch {
-	case on && p.Hole == nil:
-		return audit.Passed("use_pty")
 	case p.Hole != nil:
 		return audit.Unread("sudoers", p.Hole)
+	case !on:
+		return audit.Warned("Commands share the terminal of the user", "Add the line Defaults use_pty: sudo visudo", append([]string{where}, without...)...)
+	case len(without) > 0:
+		return audit.Warned("Some commands share the terminal of the user", "Take !use_pty out of the lines that are named: sudo visudo -f FILE", without...)
 	default:
-		return audit.Warned("Commands share the terminal of the user", "Add the line Defaults use_pty: sudo visudo", where)
+		return audit.Passed("use_pty")
 	}
 }

@@ -50,23 +50,24 @@ func (p Policy) NoPassword(ours func(command string) bool) audit.Finding {
 func (p Policy) open(ours func(string) bool) (all, some []string) {
 	for _, d := range p.Defaults {
 		for _, option := range d.Options {
+			free, asked := d.exempt(option)
+			if !asked {
+				continue
+			}
 			line := audit.At(d.File, d.Line, "Defaults"+d.Scope+" "+option)
-			switch {
-			case option == "!authenticate" && d.Scope == "":
+			if free.Scope == "" || slices.ContainsFunc(p.Grants, free.mayOpen) {
 				all = append(all, line)
-			case option == "!authenticate", strings.HasPrefix(option, "exempt_group"):
+			} else {
 				some = append(some, line)
 			}
 		}
 	}
 	for _, g := range p.Grants {
-		user, others, _ := strings.Cut(g.Users, " ")
-		onlyRoot := user == "root" && !strings.HasPrefix(others, ",")
-		if !g.NoPassword || onlyRoot || ours(g.Command) {
+		if !g.NoPassword || g.onlyRoot() || ours(g.Command) {
 			continue
 		}
 		line := audit.At(g.File, g.Line, fmt.Sprintf("%s NOPASSWD: %s", g.Users, g.Command))
-		if g.Command == "ALL" && g.AsRoot() {
+		if g.everything() {
 			all = append(all, line)
 		} else {
 			some = append(some, line)
@@ -74,3 +75,55 @@ func (p Policy) open(ours func(string) bool) (all, some []string) {
 	}
 	return all, some
 }
+
+// exempt returns for whom an option of d asks for no password; false for one that
+// leaves that as it is.
+func (d Default) exempt(option string) (Default, bool) {
+	if option == "!authenticate" {
+		return d, true
+	}
+	name, group, _ := strings.Cut(option, "=")
+	return Default{Scope: ":%" + strings.Trim(strings.TrimSpace(group), `"`)}, strings.TrimSpace(name) == "exempt_group"
+}
+
+// mayOpen says whether g is everything as root for somebody but root for whom d may
+// be as well. Who is in a group or an alias is not looked up: it may be anybody.
+func (d Default) mayOpen(g Grant) bool {
+	if g.onlyRoot() || !g.everything() {
+		return false
+	}
+	switch names := d.Scope[1:]; d.Scope[0] {
+	case '>':
+		return Grant{RunAs: names}.AsRoot()
+	case '!':
+		return slices.Contains(strings.Split(names, ","), "ALL")
+	case ':':
+		return slices.ContainsFunc(strings.Split(names, ","), func(name string) bool {
+			return slices.ContainsFunc(g.users(), func(user string) bool { return mayBe(name, user) })
+		})
+	default:
+		return true // for hosts, of which this may be one
+	}
+}
+
+// mayBe says whether a name of Defaults and one of a rule may be the same user's. sudo never asks root.
+func mayBe(name, user string) bool {
+	return name == user || name != "root" && (!isUser(name) || !isUser(user))
+}
+
+// isUser says whether a name is that of one user.
+func isUser(name string) bool {
+	return name != "" && name != "ALL" && !isAlias(name) && !strings.ContainsAny(name[:1], `%+#!"`)
+}
+
+// users returns to whom the rule gives.
+func (g Grant) users() []string {
+	list := strings.ReplaceAll(strings.ReplaceAll(g.Users, " ,", ","), ", ", ",")
+	list, _, _ = strings.Cut(list, " ")
+	return strings.Split(list, ",")
+}
+
+func (g Grant) onlyRoot() bool { return slices.Equal(g.users(), []string{"root"}) }
+
+// everything says whether the rule gives all commands as root.
+func (g Grant) everything() bool { return g.Command == "ALL" && g.AsRoot() }

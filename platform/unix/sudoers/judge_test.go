@@ -37,3 +37,36 @@ func TestNoPasswordJudgesTheWorst(t *testing.T) {
 		}
 	}
 }
+
+func TestDefaultsAreJudgedByTheRulesTheyMayBeFor(t *testing.T) {
+	nobody := func(string) bool { return false }
+	for _, c := range []struct {
+		text string
+		want audit.Status
+	}{
+		{"Defaults:mira !authenticate\nmira ALL=(ALL:ALL) ALL", audit.Fail},
+		{"Defaults:mira , jo !authenticate\nann , jo ALL=ALL", audit.Fail},
+		{"Defaults:mira !authenticate\n%sudo ALL=(ALL:ALL) ALL", audit.Fail},
+		{"Defaults:%ops !authenticate\nmira ALL=(ALL:ALL) ALL", audit.Fail},
+		{"User_Alias OPS = mira\nDefaults:OPS !authenticate\nmira ALL=(ALL) ALL", audit.Fail},
+		{"Defaults:mira !authenticate\nroot, mira mira=(ALL) ALL", audit.Fail},
+		{"Defaults@host !authenticate\nmira ALL=(ALL) ALL", audit.Fail},
+		{"Defaults>root !authenticate\nmira ALL=(ALL) ALL", audit.Fail},
+		{"Defaults!ALL !authenticate\nmira ALL=(ALL) ALL", audit.Fail},
+		{"Defaults exempt_group = ops\n%sudo ALL=(ALL) ALL", audit.Fail},
+		{"Defaults:mira !authenticate\njo ALL=(ALL) ALL", audit.Warn},
+		{"Defaults:mira !authenticate\nroot ALL=(ALL) ALL", audit.Warn},
+		{"Defaults:mira !authenticate\nmira ALL=(www) ALL", audit.Warn},
+		{"Defaults:mira !authenticate\nmira ALL=/bin/ls", audit.Warn},
+		{"Defaults:root !authenticate\n%sudo ALL=(ALL) ALL", audit.Warn},
+		{"Defaults>www !authenticate\nmira ALL=(ALL) ALL", audit.Warn},
+		{"Defaults!/bin/ls !authenticate\nmira ALL=(ALL) ALL", audit.Warn},
+		{"Defaults exempt_group=ops\nroot ALL=(ALL) ALL", audit.Warn},
+		{"Defaults:mira authenticate, !exempt_group\nmira ALL=(ALL) ALL", audit.Pass},
+	} {
+		p, err := Read(tree{start: c.text + "\n"}, start)
+		if f := p.NoPassword(nobody); err != nil || f.Status != c.want {
+			t.Errorf("%q: %v, %+v", c.text, err, f)
+		}
+	}
+}
