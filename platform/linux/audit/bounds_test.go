@@ -28,6 +28,7 @@ var overlong = map[string]struct {
 	"maxFile": {"services.snmp", func() map[string]string {
 		return map[string]string{"etc/snmp/snmpd.conf": strings.Repeat("#\n", maxFile)}
 	}},
+	"maxUnitFiles":  {"files.units", func() map[string]string { return many("etc/systemd/system/", maxUnitFiles+1) }},
 	"maxNames":      {"files.cron", func() map[string]string { return many("etc/cron.d/", maxNames+1) }},
 	"maxPrograms":   {"tree.unpackaged", func() map[string]string { return with(many("usr/bin/", maxPrograms+1), "var/lib/dpkg/status", "x\n") }},
 	"maxInterfaces": {"network.promiscuous", func() map[string]string { return many("sys/class/net/", maxInterfaces+1) }},
@@ -53,6 +54,7 @@ var otherBounds = []string{
 	"maxWalkEntries", // walkResult.incomplete, and an error
 	"maxProcesses", "maxComm",
 	"maxClones",  // TestNoMoreClonesAreComparedThanTheirBound
+	"maxLinks",   // beyond it the kernel refuses the path as well
 	"maxThreads", // of which one that is seen is enough
 }
 
