@@ -35,6 +35,10 @@ type Sent struct {
 // reportTimer runs the reports on Linux; see reportLabel.
 const reportTimer = "sentinel-report.timer"
 
+// staleReport is how old the last report may be: the timer sends one every five to
+// seven minutes.
+const staleReport = time.Hour
+
 // reporting checks what becomes of the reports, by what was seen last: nothing is sent.
 func reporting(ctx context.Context, t Target) []Finding {
 	if t.Reports == nil {
@@ -69,6 +73,8 @@ func (t Target) judgeReports(ctx context.Context, r Reporting) []Finding {
 		return one(Warning, r.configured()+", and no report was sent yet", "Send one with: sudo sentinel --report")
 	case r.Waiting > 0:
 		return one(Warning, "Something waits for a receiver, "+r.text(), again)
+	case time.Since(r.Last.At) > staleReport:
+		return one(Warning, "The last report is an old one, "+r.text()+"; one every five minutes is usual", again)
 	default:
 		return one(OK, "The last report arrived, "+r.text(), "")
 	}

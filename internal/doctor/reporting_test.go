@@ -12,6 +12,7 @@ import (
 
 func TestReportsAreJudgedByWhatBecameOfThem(t *testing.T) {
 	at, before := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), time.Date(2026, 4, 30, 12, 0, 0, 0, time.UTC)
+	now := time.Now()
 	for name, test := range map[string]struct {
 		seen   Reporting
 		err    error
@@ -25,7 +26,8 @@ func TestReportsAreJudgedByWhatBecameOfThem(t *testing.T) {
 		"unreadable":          {Reporting{}, fs.ErrPermission, "active", Unknown, "only root", "sudo sentinel --doctor"},
 		"no timer":            {Reporting{Endpoints: 1, Known: true}, nil, "inactive", Warning, "sentinel-report.timer does not run", "systemctl enable --now sentinel-report.timer"},
 		"none yet":            {Reporting{Endpoints: 1, Known: true}, nil, "active", Warning, "no report was sent yet", "sudo sentinel --report"},
-		"all well":            {Reporting{Endpoints: 1, Known: true, Last: &Sent{at, "done", "x"}}, nil, "active", OK, "The last report arrived, 2026-05-01T12:00:00Z", ""},
+		"all well":            {Reporting{Endpoints: 1, Known: true, Last: &Sent{now, "done", "x"}}, nil, "active", OK, "The last report arrived, " + now.UTC().Format(time.RFC3339), ""},
+		"an old one":          {Reporting{Endpoints: 1, Known: true, Last: &Sent{now.Add(-staleReport - time.Minute), "done", "x"}}, nil, "active", Warning, "one every five minutes is usual", "sudo sentinel --report"},
 		"kept": {Reporting{Endpoints: 1, Known: true, Last: &Sent{at, "pending", "HOOK did not answer."}, Waiting: 3, Bytes: 21000, Arrived: before}, nil, "active", Warning,
 			"not delivered, 2026-05-01T12:00:00Z: HOOK did not answer.; waiting: 3 (21 KiB); the last one arrived 2026-04-30T12:00:00Z", "--report"},
 		"refused":            {Reporting{Endpoints: 1, Known: true, Last: &Sent{at, "failed", "HOOK said 400."}}, nil, "active", Problem, "HOOK said 400.; none has arrived yet", "--report"},

@@ -71,6 +71,25 @@ func TestAReadOnlyDiskKeepsNoPackage(t *testing.T) {
 	}
 }
 
+// The configuration may be in files of config.d alone: a unit that waits for config.yaml
+// would be skipped without a word.
+func TestUnitsRunWithoutTheOptionalFile(t *testing.T) {
+	units, err := filepath.Glob("../systemd/*.service")
+	must(t, err)
+	if len(units) < 4 {
+		t.Errorf("units: %q", units)
+	}
+	for _, unit := range units {
+		raw, err := os.ReadFile(unit)
+		must(t, err)
+		for line := range strings.Lines(string(raw)) {
+			if before, _, _ := strings.Cut(line, "="); (strings.HasPrefix(before, "Condition") || strings.HasPrefix(before, "Assert")) && strings.Contains(line, "/etc/sentinel") {
+				t.Errorf("%s: %s", unit, line)
+			}
+		}
+	}
+}
+
 // homesOf gives a test homes with files and a getent that knows them.
 func homesOf(t *testing.T, homes map[string]map[string]string) {
 	t.Helper()
