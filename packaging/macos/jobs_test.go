@@ -55,6 +55,8 @@ func newMac(t *testing.T, jobs map[string]string, failures int) fakeMac {
 	for _, tool := range []string{"dseditgroup", "visudo", "chown", "pfctl", "pkgutil", "id"} {
 		files["tools/"+tool] = "#!/bin/sh\n[ " + tool + " != id ] || echo 0\ncase $* in *-F\\ all) echo flush >>\"$MAC/log\" ;; esac\n"
 	}
+	files["tools/sudo"] = "#!/bin/sh\necho \"as $3\" >>\"$MAC/as\"\nshift 3\nexec \"$@\"\n"
+	files["tools/stat"] = fmt.Sprintf("#!/bin/sh\necho %d\n", os.Geteuid())
 	for label, left := range jobs {
 		files["jobs/"+label] = left
 	}
@@ -74,7 +76,7 @@ func (m fakeMac) run(t *testing.T, script string) (said, log string) {
 		text = strings.ReplaceAll(text, dir, "\x00"+dir)
 	}
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "/private\x00/etc", "/private/etc"), "\x00", m.dir)
-	for _, tool := range []string{"/bin/launchctl", "/usr/sbin/dseditgroup", "/usr/sbin/visudo", "/sbin/pfctl", "/usr/sbin/pkgutil"} {
+	for _, tool := range []string{"/bin/launchctl", "/usr/sbin/dseditgroup", "/usr/sbin/visudo", "/sbin/pfctl", "/usr/sbin/pkgutil", "/usr/bin/sudo", "/usr/bin/stat"} {
 		text = strings.ReplaceAll(text, tool, filepath.Join(m.dir, "tools", filepath.Base(tool)))
 	}
 	text = strings.Replace(text, "\nPATH=", "\nPATH="+m.dir+"/tools:", 1)
@@ -208,7 +210,8 @@ func TestRemovalNamesWhoseServersAreBehindTheGuard(t *testing.T) {
 	m = newMac(t, nil, 0)
 	for file, text := range map[string]string{
 		"ann/Library/Application Support/Claude/claude_desktop_config.json": `{"mcpServers": {"a": {"command": "/opt/sentinel/bin/sentinel-guard", "args": []}}}`,
-		"bob b/.claude.json": `{"mcpServers": {"a": {"command": "npx", "args": ["sentinel-guard"]}}}`,
+		"Shared/.claude.json": `{"mcpServers": {"a": {"command": "sentinel-guard"}}}`,
+		"bob b/.claude.json":  `{"mcpServers": {"a": {"command": "npx", "args": ["sentinel-guard"]}}}`,
 	} {
 		path := filepath.Join(m.dir, "Users", file)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -220,6 +223,11 @@ func TestRemovalNamesWhoseServersAreBehindTheGuard(t *testing.T) {
 	}
 	if said, _ := m.run(t, "uninstall.sh"); !strings.Contains(said, warning+" ann\n") || !strings.Contains(said, `"sentinel-guard unwrap --all"`) {
 		t.Error(said)
+	}
+	// Root itself would follow a user's link anywhere.
+	as, err := os.ReadFile(filepath.Join(m.dir, "as"))
+	if want := strings.Repeat(fmt.Sprintf("as #%d\n", os.Geteuid()), 2); err != nil || string(as) != want {
+		t.Errorf("read %q, %v; want %q", as, err, want)
 	}
 }
 

@@ -8,12 +8,15 @@ bin=/usr/local/bin
 prefix=${bin%/bin}
 
 # What clients start through the guard does not start without it. Entries are looked for where
-# clients keep them by default.
+# clients keep them by default: as each user, who may have put a link in place of a file, and for two
+# seconds each. Everybody can write to Shared.
 behind=
 for home in /Users/*; do
+  [ "${home##*/}" != Shared ] || continue
+  uid=$(/usr/bin/stat -f %u "$home") || continue
   for file in .claude.json .claude/settings.json .mcp.json "Library/Application Support/Claude/claude_desktop_config.json" .cursor/mcp.json "Library/Application Support/Code/User/mcp.json" "Library/Application Support/Code/User/settings.json" .vscode/mcp.json .gemini/settings.json .copilot/mcp-config.json .codeium/windsurf/mcp_config.json .config/zed/settings.json .lmstudio/mcp.json .continue/config.json .config/goose/config.json .aws/amazonq/mcp.json .kiro/settings/mcp.json; do
     [ -f "$home/$file" ] || continue
-    ! head -c 33554432 "$home/$file" 2>/dev/null | grep -Eq '"command"[[:space:]]*:[[:space:]]*"([^"]*/)?sentinel-guard"' || { behind="$behind ${home##*/}"; break; }
+    ! /usr/bin/sudo -n -u "#$uid" /usr/bin/perl -e 'alarm 2; exec @ARGV' head -c 33554432 "$home/$file" </dev/null 2>/dev/null | grep -Eq '"command"[[:space:]]*:[[:space:]]*"([^"]*/)?sentinel-guard"' || { behind="$behind ${home##*/}"; break; }
   done
 done
 

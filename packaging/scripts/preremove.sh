@@ -17,16 +17,21 @@ if [ -e /var/lib/sentinel/firewall-trial.json ]; then
 fi
 
 # What clients start through the guard does not start without it. Whose entries those are is looked
-# up where clients keep them by default, for ten seconds at most: a home may be on a server that does
-# not answer, and a user may have put something else in place of a file.
-# shellcheck disable=SC2016 # the inner shell expands it
-behind=$(timeout -s KILL 10 sh -c '
-getent passwd | sort -t: -k6,6 -u | while IFS=: read -r user _ _ _ _ home _; do
-  for file in .claude.json .claude/settings.json .mcp.json .config/Claude/claude_desktop_config.json .cursor/mcp.json .config/Code/User/mcp.json .config/Code/User/settings.json .vscode/mcp.json .gemini/settings.json .copilot/mcp-config.json .codeium/windsurf/mcp_config.json .config/zed/settings.json .lmstudio/mcp.json .continue/config.json .config/goose/config.json .aws/amazonq/mcp.json .kiro/settings/mcp.json; do
-    [ -f "$home/$file" ] || continue
-    ! head -c 33554432 "$home/$file" | grep -Eq "\"command\"[[:space:]]*:[[:space:]]*\"([^\"]*/)?sentinel-guard\"" || { echo "$user"; break; }
-  done
-done' 2>/dev/null | head -n 20 | tr '\n' ' ') || true
+# up where clients keep them by default: as each user, who may have put a link in place of a file,
+# without root's terminal and environment, for two seconds each and ten in all, because a home may be on
+# a server that does not answer. Only whether there is one comes back.
+# shellcheck disable=SC2016 # the inner shells expand these
+look='
+for file in .claude.json .claude/settings.json .mcp.json .config/Claude/claude_desktop_config.json .cursor/mcp.json .config/Code/User/mcp.json .config/Code/User/settings.json .vscode/mcp.json .gemini/settings.json .copilot/mcp-config.json .codeium/windsurf/mcp_config.json .config/zed/settings.json .lmstudio/mcp.json .continue/config.json .config/goose/config.json .aws/amazonq/mcp.json .kiro/settings/mcp.json; do
+  [ -f "$1/$file" ] || continue
+  ! head -c 33554432 "$1/$file" | grep -Eq "\"command\"[[:space:]]*:[[:space:]]*\"([^\"]*/)?sentinel-guard\"" || exit 0
+done
+exit 1'
+# shellcheck disable=SC2016
+behind=$(setsid timeout -s KILL 10 sh -c '
+getent passwd | sort -t: -k6,6 -u | while IFS=: read -r user _ uid gid _ home _; do
+  ! env -i PATH="$PATH" timeout -s KILL 2 setpriv --reuid="$uid" --regid="$gid" --clear-groups sh -c "$1" sh "$home" </dev/null >/dev/null 2>&1 || echo "$user"
+done' sh "$look" 2>/dev/null | head -n 20 | tr '\n' ' ') || true
 if [ -n "$behind" ]; then
   echo "sentinel: clients of these users start servers through sentinel-guard, and cannot start them any longer: $behind" >&2
   echo "sentinel: to undo that, install it again, have each of them run \"sentinel-guard unwrap --all\", and remove it then" >&2

@@ -93,7 +93,8 @@ func TestUnitsRunWithoutTheOptionalFile(t *testing.T) {
 // homesOf gives a test homes with files and a getent that knows them.
 func homesOf(t *testing.T, homes map[string]map[string]string) {
 	t.Helper()
-	dir, passwd := t.TempDir(), ""
+	must(t, unix.Mount("tmpfs", "/mnt", "tmpfs", 0, "mode=755"))
+	dir, passwd := "/mnt", ""
 	for user, files := range homes {
 		home := filepath.Join(dir, "homes", user)
 		passwd += user + ":x:1000:1000::" + home + ":/bin/sh\n"
@@ -104,10 +105,15 @@ func homesOf(t *testing.T, homes map[string]map[string]string) {
 				must(t, unix.Mkfifo(path, 0o644))
 				continue
 			}
+			if target, ok := strings.CutPrefix(text, "link "); ok {
+				must(t, os.Symlink(target, path))
+				continue
+			}
 			must(t, os.WriteFile(path, []byte(text), 0o600))
+			must(t, os.Chown(path, 1000, 1000))
 		}
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "passwd"), []byte(passwd+"none:x:1:1::/nowhere:/bin/false\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "passwd"), []byte(passwd+"none:x:1:1::/nowhere:/bin/false\n"), 0o644))
 	must(t, os.WriteFile(filepath.Join(dir, "getent"), []byte("#!/bin/sh\ncat "+filepath.Join(dir, "passwd")+"\n"), 0o755))
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
 }
@@ -123,8 +129,10 @@ func TestRemovalNamesWhoseServersAreBehindTheGuard(t *testing.T) {
 		"ann":  {".claude.json": "{}", ".cursor/mcp.json": wrapped, ".config/Code/User/mcp.json": wrapped},
 		"bob":  {".claude.json": `{"history": ["the \\"command\\": \\"sentinel-guard\\" of"], "mcpServers": {"a": {"command": "/opt/not-sentinel-guard"}}}`},
 		"eve":  {".claude.json": "pipe"},
+		"mal":  {".claude.json": "link /mnt/root.json"},
 		"carl": {".config/zed/settings.json": "{\"context_servers\": {\"a\": {\"command\"\n : \"x\"}, \"b\": {\"command\" :\t\"sentinel-guard\"}}}"},
 	})
+	must(t, os.WriteFile("/mnt/root.json", []byte(wrapped), 0o600))
 	said := func(word string) string {
 		out, err := exec.Command("/bin/sh", "preremove.sh", word).CombinedOutput()
 		must(t, err)
