@@ -167,7 +167,10 @@ install: $(BINARIES)
 	sh packaging/macos/install.sh
 
 uninstall:
-	for prefix in /opt/sentinel /usr/local $(PREFIX); do [ ! -e $$prefix/share/sentinel/uninstall.sh ] || exec sh $$prefix/share/sentinel/uninstall.sh; done
+	for share in /opt/sentinel/share/sentinel /usr/local/share/sentinel $(PREFIX)/share/sentinel; do \
+		[ -e $$share/uninstall.sh ] || continue; \
+		sh packaging/scripts/rootonly.sh $$share && exec sh $$share/uninstall.sh; exit 1; \
+	done
 else
 ## install: the programs with man pages, completions, units, rules of sudo and configuration, below DESTDIR and PREFIX (/usr/local)
 install: $(BINARIES)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"sentinel/internal/testenv"
 )
@@ -111,6 +112,26 @@ func TestPrefixThatWouldBreakTheRulesIsRefused(t *testing.T) {
 			if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
 				t.Errorf("%q: %v, %v", prefix, left, err)
 			}
+		}
+	}
+}
+
+// Homebrew gives /usr/local of an Intel Mac to a user, who could have root run another uninstall.sh.
+func TestUninstallOnAMacRunsWhatRootAloneCanChange(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	must(t, unix.Mount("tmpfs", "/mnt", "tmpfs", 0, "mode=755"))
+	must(t, os.WriteFile("/mnt/uname", []byte("#!/bin/sh\necho Darwin\n"), 0o755))
+	t.Setenv("PATH", "/mnt:"+os.Getenv("PATH"))
+	for prefix, uid := range map[string]int{"/mnt/own": 0, "/mnt/user": 1000} {
+		share := prefix + "/share/sentinel"
+		must(t, os.MkdirAll(share, 0o755))
+		must(t, os.Chown(prefix, uid, 0))
+		must(t, os.WriteFile(share+"/uninstall.sh", []byte("echo it ran from $0\n"), 0o755))
+		out, err := made(t, "PREFIX="+prefix, "DESTDIR=", "uninstall")
+		if ran := strings.Contains(out, "it ran from "+share+"/uninstall.sh\n"); ran != (uid == 0) || (err == nil) != ran || !ran && !strings.Contains(out, "Not only root can change "+prefix) {
+			t.Errorf("%s: %v, %s", prefix, err, out)
 		}
 	}
 }
