@@ -129,38 +129,6 @@ func (m *machine) programOfThreads(pid int) (string, error) {
 	return os.Readlink(m.path(path.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(tid), "exe")))
 }
 
-// daemon returns the first process that runs one of the programs as a system user. A user can call
-// a process anything, and a process of root too that runs a program with the set-user-ID bit.
-func (t processTable) daemon(m *machine, names ...string) (runningProcess, bool) {
-	for _, p := range t.list {
-		system := p.uid < 1000 || p.uid == m.Owner || isDynamicID(uint32(p.uid))
-		if system && (p.runs(names) || slices.Contains(names, p.name) && m.namedBySystem(p)) {
-			return p, true
-		}
-	}
-	return runningProcess{}, false
-}
-
-// maxComm is how much of a name the kernel keeps, in bytes (TASK_COMM_LEN without its end).
-const maxComm = 15
-
-// runs says whether the program has one of the names, which may be cut as the kernel does it.
-func (p runningProcess) runs(names []string) bool {
-	name := path.Base(p.program)
-	return slices.ContainsFunc(names, func(n string) bool { return n == name || len(n) == maxComm && strings.HasPrefix(name, n) })
-}
-
-// namedBySystem says whether no ordinary user gave a process its name: it runs a program without a
-// set-user-ID bit, such as busybox, or, where that cannot be seen, in a service of the system.
-func (m *machine) namedBySystem(p runningProcess) bool {
-	if p.program != "" {
-		program, err := procfs.New(m.Root).Program(p.pid, m.Owner)
-		return err == nil && !program.Lent
-	}
-	groups, err := m.read("/proc/" + strconv.Itoa(p.pid) + "/cgroup")
-	return err == nil && strings.Contains(string(groups), ":/system.slice/")
-}
-
 func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
 	table, err := m.processTable(ctx)
 	if err != nil {
