@@ -4,8 +4,6 @@ package audit
 
 import (
 	"context"
-	"io/fs"
-	"path/filepath"
 	"strings"
 
 	"sentinel/internal/audit"
@@ -49,7 +47,7 @@ func kernelChecks() []check {
 			ID: "kernel.core_pattern", Name: "Core dumps kept safe", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 1.5.3, Lynis KRNL-5820",
 			Description: "A core dump in the folder of the program holds its secrets, and nobody clears it away.",
-			Formula:     "PASS when kernel.core_pattern is a pipe to a program that nobody but root can write, an absolute path, or empty. WARN for a relative pattern. FAIL for a program that users other than root can write: the kernel runs it as root.",
+			Formula:     "PASS when kernel.core_pattern is a pipe to a program that nobody but root can write or put there, an absolute path, or empty. WARN for a relative pattern. FAIL for a program that users other than root can write, or that is missing where they can put it: the kernel runs it as root.",
 		}, Run: corePattern},
 		{About: audit.About{
 			ID: "kernel.protected_links", Name: "Links in shared folders guarded", Severity: audit.Medium, Weight: 4,
@@ -151,38 +149,20 @@ func corePattern(_ context.Context, m *machine) audit.Finding {
 // coreProgram judges the program that the kernel runs as root for each dump
 // (core(5)).
 func (m *machine) coreProgram(command, evidence string) audit.Finding {
-	program, _, _ := strings.Cut(strings.TrimSpace(command), " ")
-	if !strings.HasPrefix(program, "/") {
+	words := strings.Fields(command)
+	if len(words) == 0 || !strings.HasPrefix(words[0], "/") || strings.Contains(words[0], "%") { // what crashes chooses what stands for %
 		return audit.Failed("The program that dumps go to is not named by its whole path", m.sysctlFix("kernel.core_pattern = |/bin/false"), evidence)
 	}
-	open, err := m.firstWritable(program)
+	_, open, err := m.follow(words[0], m.byRoot)
 	switch {
 	case hostfile.Missing(err):
 		return audit.Passed("Dumps go to a program that is not here, so they are lost")
 	case err != nil:
 		return audit.Unread("the program that dumps go to", err)
 	case open != "":
-		return audit.Failed("Users other than root can write the program that the kernel runs for dumps", "Make the file and the folders above it root's alone: chown root, chmod go-w", evidence, open)
+		return audit.Failed("Users other than root can write, or put there, the program that the kernel runs for dumps", "Make the file and the folders above it root's alone: chown root, chmod go-w", evidence, open)
 	default:
 		return audit.Passed("Dumps go to a program")
-	}
-}
-
-// firstWritable returns the file, or the first directory above it, that somebody
-// other than root can write; "" when there is none.
-func (m *machine) firstWritable(name string) (string, error) {
-	for next := filepath.Clean(name); ; next = filepath.Dir(next) {
-		f, err := m.stat(next)
-		if err != nil {
-			return "", err
-		}
-		sticky := f.Mode.IsDir() && f.Mode&fs.ModeSticky != 0
-		if f.UID != m.Owner || f.Mode&0o022 != 0 && !sticky {
-			return audit.At(next, 0, f.String()), nil
-		}
-		if next == "/" {
-			return "", nil
-		}
 	}
 }
 

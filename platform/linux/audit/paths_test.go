@@ -86,3 +86,18 @@ func TestAProgramBehindALinkIsOfAPackageOrNot(t *testing.T) {
 		{"another name", "tree.unpackaged", "mode 0755 usr/bin/tool\nlink usr/bin/zzz -> tool\nlink usr/bin/gone -> /opt/gone\n" + packagedTool, audit.Pass, "1 program, all of packages"},
 	})
 }
+
+// The kernel runs what somebody puts there as root.
+func TestTheProgramForDumpsIsRootsToPutThere(t *testing.T) {
+	pattern := func(text, files string) string { return files + "-- proc/sys/kernel/core_pattern --\n" + text + "\n" }
+	judgeTrees(t, []treeCase{
+		{"in a folder of a user", "kernel.core_pattern", pattern("|/home/u/dump %p", "folder 0777 home/u\n"), audit.Fail, "/home/u: drwxrwxrwx"},
+		{"in a folder that is missing too", "kernel.core_pattern", pattern("|/home/u/bin/dump %p", "folder 0777 home/u\n"), audit.Fail, "/home/u: drwxrwxrwx"},
+		{"in /tmp", "kernel.core_pattern", pattern("|/tmp/dump %p", "folder 1777 tmp\n"), audit.Fail, "/tmp: dtrwxrwxrwx"},
+		{"behind a tab", "kernel.core_pattern", pattern("|/home/u/dump\t%p", "folder 0777 home\n-- home/u/dump --\n"), audit.Fail, "/home: drwxrwxrwx"},
+		{"behind a link", "kernel.core_pattern", pattern("|/usr/bin/dump %p", "link usr/bin/dump -> /home/u/dump\nfolder 0777 home/u\n"), audit.Fail, "/home/u: drwxrwxrwx"},
+		{"named by what crashes", "kernel.core_pattern", pattern("|/home/%u/dump", ""), audit.Fail, "whole path"},
+		{"in a folder of root's", "kernel.core_pattern", pattern("|/usr/share/apport/apport %p", "folder 0755 usr\n"), audit.Pass, "not here"},
+		{"root's in /tmp", "kernel.core_pattern", pattern("|/tmp/dump %p", "folder 1777 tmp\n-- tmp/dump --\n"), audit.Pass, "to a program"},
+	})
+}
