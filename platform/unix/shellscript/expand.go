@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shellscript
+
+import "strings"
+
+// expand reads what begins with a dollar or stands in backquotes.
+func (s *scanner) expand() {
+	switch {
+	case s.depth == maxNest:
+		s.add('$')
+	case s.text[s.at] == '`':
+		s.backquoted()
+		s.add('$')
+	case s.peek(1) == '(':
+		if end := s.arithmetic(s.at + 1); end > 0 {
+			s.inner(s.text[s.at+3 : end])
+			s.at = end + 1
+		} else {
+			s.at += 2
+			s.nested()
+		}
+		s.add('$')
+	case s.peek(1) == '{':
+		s.parameter()
+	default:
+		s.add('$')
+	}
+}
+
+// arithmetic returns where the second of two parentheses is closed, if both are closed together;
+// else those are no arithmetic.
+func (s *scanner) arithmetic(from int) int {
+	if s.depth == maxNest || !strings.HasPrefix(s.text[from:], "((") {
+		return 0
+	}
+	open := 0
+	for i := from + 1; i+1 < len(s.text); i++ {
+		switch s.text[i] {
+		case '(':
+			open++
+		case ')':
+			open--
+		}
+		if open == 0 && s.text[i+1] == ')' {
+			return i
+		}
+		if open == 0 {
+			return 0
+		}
+	}
+	return 0
+}
+
+// parameter keeps "${…}" as it is.
+func (s *scanner) parameter() {
+	text := s.text[s.at:min(len(s.text), s.at+maxAhead)]
+	open := 0
+	for i := 1; i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
+			i++
+		case text[i] == '{' && text[i-1] == '$':
+			open++
+		case text[i] == '}':
+			open--
+		case text[i] == '"', text[i] == '\'' && !s.doubled:
+			i += max(0, strings.IndexByte(text[i+1:], text[i])+1)
+		}
+		if open == 0 {
+			s.begin()
+			s.inner(text[2:i])
+			s.word, s.has = append(s.word, text[:i+1]...), true
+			s.at += i
+			return
+		}
+	}
+	s.add('$')
+}
+
+// backquoted reads the commands up to the closing backquote.
+func (s *scanner) backquoted() {
+	var text []byte
+	for s.at++; s.at < len(s.text) && s.text[s.at] != '`'; s.at++ {
+		if s.text[s.at] == '\\' && s.at+1 < len(s.text) && strings.IndexByte("`$\\", s.text[s.at+1]) >= 0 {
+			s.at++
+		}
+		text = append(text, s.text[s.at])
+	}
+	s.begin()
+	sub := &scanner{text: string(text), depth: s.depth + 1, level: level{dir: s.dir}}
+	sub.all()
+	s.list = append(s.list, sub.list...)
+}
+
+// inner finds the commands of the substitutions in a text that is no script.
+func (s *scanner) inner(text string) {
+	if s.depth == maxNest {
+		return
+	}
+	sub := &scanner{text: text, depth: s.depth + 1, level: level{dir: s.dir}}
+	for ; sub.at < len(sub.text); sub.at++ {
+		switch sub.text[sub.at] {
+		case '\\':
+			sub.at++
+		case '$', '`':
+			sub.expand()
+		}
+	}
+	s.list = append(s.list, sub.list...)
+}
+
+// nested reads the commands up to the closing parenthesis, apart from the command they are in.
+func (s *scanner) nested() {
+	if s.depth == maxNest {
+		s.at--
+		return
+	}
+	s.begin()
+	outer := s.level
+	s.level = level{dir: outer.dir}
+	s.depth++
+	for s.at < len(s.text) && (s.text[s.at] != ')' || s.array != "" || s.inPattern()) {
+		s.step()
+	}
+	s.endCommand()
+	s.depth--
+	s.level = outer
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shellscript
+
+import "strings"
+
+// A document is a here-document that begins after the line.
+type document struct {
+	end            string
+	tabs, verbatim bool
+	reader         *simple
+}
+
+// Kinds of the word that follows a redirection.
+const (
+	toFile         = '>'
+	fromFile       = '<'
+	hereString     = 's'
+	hereDocument   = 'd'
+	tabbedDocument = 't'
+)
+
+// redirect passes over the operator of a redirection; the next word is its file. A number or {NAME}
+// before it is no word.
+func (s *scanner) redirect() {
+	if word := string(s.word); !s.quoted && (strings.Trim(word, "0123456789") == "" || word[0] == '{' && strings.HasSuffix(word, "}")) {
+		s.word, s.has = nil, false
+	}
+	s.endWord()
+	if s.peek(1) == '(' { // a process
+		s.at += 2
+		s.nested()
+		s.add('$')
+		return
+	}
+	switch rest := s.text[s.at:]; {
+	case strings.HasPrefix(rest, "<<<"):
+		s.target = hereString
+		s.at += 2
+	case strings.HasPrefix(rest, "<<-"):
+		s.target = tabbedDocument
+		s.at += 2
+	case strings.HasPrefix(rest, "<<"):
+		s.target = hereDocument
+		s.at++
+	default:
+		s.target = toFile
+		if rest[0] == '<' && strings.IndexByte("<>&", s.peek(1)) < 0 {
+			s.target = fromFile
+		}
+		for s.at+1 < len(s.text) && strings.IndexByte("<>&|", s.text[s.at+1]) >= 0 {
+			s.at++
+		}
+	}
+}
+
+// documents passes over the here-documents that begin after a newline, but for their substitutions.
+func (s *scanner) documents() {
+	for _, doc := range s.here {
+		start := min(s.at+1, len(s.text))
+		end := start
+		for s.at+1 < len(s.text) {
+			line, _, _ := strings.Cut(s.text[s.at+1:], "\n")
+			s.at += len(line) + 1
+			line = strings.TrimSuffix(line, "\r")
+			if doc.tabs {
+				line = strings.TrimLeft(line, "\t")
+			}
+			if line == doc.end {
+				break
+			}
+			end = min(s.at+1, len(s.text))
+		}
+		doc.reader.input = s.text[start:end]
+		if !doc.verbatim {
+			s.inner(s.text[start:end])
+		}
+	}
+	s.here = nil
+}
+
+// take returns what the commands of a pipeline hand on to the last of them, once.
+func (c *simple) take() string {
+	for range maxPipe {
+		switch {
+		case c == nil:
+			return ""
+		case c.input != "":
+			input := c.input
+			c.input = ""
+			return input
+		}
+		c = c.from
+	}
+	return ""
+}
+
+// printed is what echo, printf and cat write, near enough.
+func printed(words []string) string {
+	rest := words[1:]
+	for len(rest) > 0 && (strings.HasPrefix(rest[0], "-") || words[0] == "printf" && strings.HasPrefix(rest[0], "%")) {
+		rest = rest[1:]
+	}
+	switch words[0] {
+	case "echo", "printf":
+		return strings.ReplaceAll(strings.Join(rest, " "), `\n`, "\n")
+	case "cat":
+		var b strings.Builder
+		for _, file := range rest {
+			b.WriteString(sourced(file))
+		}
+		return b.String()
+	}
+	return ""
+}
+
+// sourced is what a shell does that reads commands from a file.
+func sourced(file string) string { return ". '" + strings.ReplaceAll(file, "'", `'\''`) + "'\n" }
