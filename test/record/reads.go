@@ -20,7 +20,7 @@ var words = map[string]struct{ need, never []string }{
 	"/sbin/route":                  {need: []string{"get"}, never: []string{"add", "delete", "change", "flush"}},
 	"/usr/bin/fdesetup":            {need: []string{"status"}},
 	"/usr/bin/pmset":               {need: []string{"-g"}},
-	"/usr/bin/codesign":            {need: []string{"-d"}, never: []string{"-s", "--sign", "-f", "--force", "--remove-signature", "--extract-certificates", "--file-list", "--entitlements"}},
+	"/usr/bin/codesign":            {need: []string{"-d", "--verify"}, never: []string{"-s", "--sign", "-f", "--force", "--remove-signature", "--extract-certificates", "--file-list", "--entitlements"}},
 	"/usr/bin/dscl":                {need: []string{"-read"}, never: []string{"-create", "-append", "-merge", "-delete", "-change", "-changei", "-passwd"}},
 	"/usr/bin/tmutil":              {need: []string{"listlocalsnapshots"}, never: []string{"deletelocalsnapshots", "thinlocalsnapshots", "localsnapshot", "snapshot", "delete", "disable", "enable", "restore"}},
 	"/usr/bin/top":                 {need: []string{"-l"}},

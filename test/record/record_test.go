@@ -37,6 +37,7 @@ func TestOnlyWhatReadsIsRun(t *testing.T) {
 		"/usr/sbin/sysctl -n hw.memsize": true, "/usr/sbin/sysctl kern.maxproc=5": false, "/usr/sbin/sysctl -w kern.maxproc": false,
 		"/usr/sbin/cupsctl": true, "/usr/sbin/cupsctl --share-printers": false, "/usr/bin/xattr -d com.apple.quarantine /x": false,
 		"/usr/bin/dscl . -read /Users/root": true, "/usr/bin/dscl . -delete /Users/root -read": false, "/usr/bin/codesign -d -f -s x /y": false,
+		"/usr/bin/codesign --verify -R=anchor apple /y": true,
 		"/bin/rm -rf /": false, "/usr/local/bin/sentinel --whatever": false, "/usr/sbin/systemsetup -setremotelogin on": false, "": false,
 	} {
 		if got := readsOnly(argv); got != want {
