@@ -7,7 +7,6 @@ package processes
 import (
 	"context"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -137,9 +136,6 @@ func (s *Source) owner() int {
 	return privilege.EffectiveUID()
 }
 
-// clones begin the names of the memory in which programs of containers keep a copy of themselves.
-var clones = []string{"/memfd:runc_cloned:", "/memfd:crun_cloned:"}
-
 // claim adds to what a process calls itself what it is. It may wait for a file system.
 func (s *Source) claim(c processes.Claim, owner int) (processes.Claim, error) {
 	program, err := s.proc.Program(c.PID, owner)
@@ -153,7 +149,7 @@ func (s *Source) claim(c processes.Claim, owner int) (processes.Claim, error) {
 		return c, nil //nolint:nilerr // the path is known, which is what counts
 	}
 	c.Owner = int(runs.UID)
-	c.Clone = runs.UID == 0 && slices.ContainsFunc(clones, func(begin string) bool { return strings.HasPrefix(c.Program, begin) })
+	c.Clone = runs.UID == 0 && procfs.CloneOf(c.Program) != ""
 	if !c.System && (gone != nil || !runs.Is(there)) {
 		c.Mounts = s.mountsOf(c)
 	}
