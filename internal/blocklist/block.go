@@ -178,6 +178,14 @@ func (b *BlockPlan) despite() string {
 	}
 }
 
+// Ends are the sessions of others that the block ends; nil for none.
+func (b *BlockPlan) Ends() *fault.Protected {
+	if b.overruled == nil {
+		return nil
+	}
+	return b.overruled.ends
+}
+
 // SideEffect says what this block, as the first, makes the system do besides; it is
 // empty for nothing.
 func (b *BlockPlan) SideEffect() string {

@@ -39,8 +39,10 @@ func planBlock(ctx context.Context, s session, call invocation) (change, error) 
 		return change{}, about(err, object)
 	}
 	expected, known := plan.Preview()
+	arguments := blockArguments(plan, call)
 	c := change{
-		object: blockArguments(plan, call),
+		object: arguments,
+		bound:  []any{arguments, plan.SideEffect(), whose(plan.Ends())},
 		would:  plan.Summary(),
 		do: func(ctx context.Context) (changed, error) {
 			done, err := plan.Do(ctx)

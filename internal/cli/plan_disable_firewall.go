@@ -35,8 +35,10 @@ func planDisableFirewall(ctx context.Context, s session, call invocation) (chang
 		d, err := done(ctx)
 		return change{already: d}, err
 	}
+	object := map[string]any{"manager": plan.Preview().Manager, "force": call.force, "confirm": confirm}
 	c := change{
-		object:  map[string]any{"manager": plan.Preview().Manager, "force": call.force, "confirm": confirm},
+		object:  object,
+		bound:   []any{object, plan.TakesBack()},
 		would:   plan.Summary(),
 		idle:    plan.Idle(),
 		preview: disablePreview{plan.Preview()},

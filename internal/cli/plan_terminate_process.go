@@ -5,6 +5,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/fault"
@@ -35,8 +37,8 @@ func planTermination(ctx context.Context, s session, call invocation) (change, e
 			"pid": subject.PID, "process_name": subject.ProcessName, "start_id": subject.StartID, "user": subject.User,
 			"graceful": target.Graceful, "force": target.Force, "end_session": target.EndSession,
 		},
-		// Its name is its own to change, and is no way out.
-		bound:   []any{subject.PID, subject.StartID, target.Graceful},
+		// Its name is its own to change, and so is what its user mounts: neither is a way out.
+		bound:   []any{subject.PID, subject.StartID, target.Graceful, target.EndSession, whose(plan.Ends())},
 		would:   plan.Summary(),
 		preview: subject,
 		do: func(ctx context.Context) (changed, error) {
@@ -48,6 +50,19 @@ func planTermination(ctx context.Context, s session, call invocation) (change, e
 		},
 		close: plan.Close,
 	}, nil
+}
+
+// whose lists whose sessions end, and from where, for who agrees to that. How many they are, and since
+// when, is theirs to change.
+func whose(ends *fault.Protected) (list []string) {
+	if ends == nil {
+		return nil
+	}
+	for _, s := range ends.Sessions {
+		list = append(list, s.User+" from "+strings.Join(s.From, " "))
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // about lets the document of a failure tell what is known of its object.

@@ -118,6 +118,10 @@ func (d *Disabling) Preview() Disablement { return d.result }
 // Idle reports whether [Disabling.Do] would change nothing.
 func (d *Disabling) Idle() bool { return d.idle != "" }
 
+// TakesBack reports whether [Disabling.Do] would end the trial of a firewall, rather than switch one off
+// that stays on without it.
+func (d *Disabling) TakesBack() bool { return d.early }
+
 // Summary describes what Do would do, in one or two sentences.
 func (d *Disabling) Summary() string {
 	switch {

@@ -15,6 +15,7 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/progress"
 	"sentinel/internal/sanitize"
+	"sentinel/internal/sessions"
 )
 
 const (
@@ -76,7 +77,7 @@ type Termination struct {
 	protected []string
 	pinned    Pinned
 	facts     Facts
-	carries   string // the sessions of others that end with it; "" for none
+	carries   *sessions.Claim // the sessions of others that end with it; nil for none
 	restart   restart
 }
 
@@ -120,7 +121,7 @@ func (p *Termination) check(ctx context.Context) error {
 	if err != nil {
 		return unavailable(ctx, fmt.Sprintf("What process %d is cannot be read", p.target.PID), err)
 	}
-	p.facts, p.carries = facts, ""
+	p.facts, p.carries = facts, nil
 	return cmp.Or(p.expect(), p.refuse(ctx))
 }
 
@@ -135,6 +136,14 @@ func (p *Termination) Subject() Subject {
 		PID: p.target.PID, ProcessName: p.name(), StartID: p.facts.Start,
 		User: sanitize.Text(p.facts.User, maxName), Unit: p.facts.Unit.Name, MountPoints: p.points(),
 	}
+}
+
+// Ends are the sessions of others that end with the process; nil for none.
+func (p *Termination) Ends() *fault.Protected {
+	if p.carries == nil {
+		return nil
+	}
+	return p.carries.Data()
 }
 
 // Summary says what [Termination.Do] would do.
@@ -155,8 +164,8 @@ func (p *Termination) Summary() string {
 	if len(s.MountPoints) > 0 {
 		what += " It serves what is mounted at " + strings.Join(quotedAll(s.MountPoints), ", ") + ", which cannot be used without it."
 	}
-	if p.carries != "" {
-		what += " It carries " + p.carries + ", which ends."
+	if p.carries != nil {
+		what += " It carries " + p.carries.String() + ", which ends."
 	}
 	return who + ") " + what + note
 }

@@ -115,7 +115,7 @@ func (p *Termination) refuseSession(ctx context.Context) error {
 			WithFix(fmt.Sprintf("Leave it running; or, if that session is to end: sudo sentinel --kill %d --end-session", p.target.PID)).
 			WithToolFix("Ask the person whether that session is to end. If so, call terminate_process again with end_session true, which the administrator may have to allow (policy.end_sessions).")
 	}
-	p.carries = claim.String()
+	p.carries = &claim
 	return nil
 }
 
