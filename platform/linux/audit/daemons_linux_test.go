@@ -66,7 +66,7 @@ func TestAProcessOfAContainerIsNoDaemonOfItsHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		c.Process.Kill() //nolint:errcheck // Wait tells
+		c.Process.Kill()
 		if err := c.Wait(); err == nil || said.Len() > 0 {
 			t.Errorf("%v: %s", err, said.String())
 		}
