@@ -69,7 +69,7 @@ test:
 # What waits longest goes first, and beside tests that boot a machine, of which one runs at a time, go others.
 # Tests run make themselves, with no flags of this one.
 test-packages:
-	MAKEFLAGS= $(GOTEST) $$($(GO) list ./platform/linux/firewall ./... | grep -v /test/)
+	MAKEFLAGS= $(GOTEST) -timeout 20m $$($(GO) list ./platform/linux/firewall ./... | grep -v /test/)
 
 test-machines:
 	MAKEFLAGS= $(GOTEST) -p 2 -timeout 20m ./test/remedy ./test/clients ./test/guard ./test/docs ./test/know ./test/truth ./test/install ./test/...

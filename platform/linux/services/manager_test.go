@@ -54,7 +54,7 @@ var inContainer = map[string]string{
 	"signal.service":    secondLife("kill -KILL $$$$"),
 	"loop.service":      secondLife("sleep 1; exit 5") + "Restart=always\nRestartSec=100ms\n",
 	"limit.service":     secondLife("exit 6") + "Restart=always\nRestartSec=100ms\n",
-	"limited.service":   secondLife("exit 6"),
+	"limited.service":   "[Unit]\nStartLimitIntervalSec=1h\n" + secondLife("exit 6"),
 	"waits.service":     secondLife("exit 7") + "Restart=always\nRestartSec=1h\n",
 	"recovers.service":  shell("n=$$(cat /run/%n 2>/dev/null || echo 0); echo $$((n+1)) >/run/%n; test $$n = 1 && exit 9; exec sleep infinity", "Restart=always\nRestartSec=100ms\n"),
 	"oncefails.service": "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'exit 8'\n" + install,
@@ -205,6 +205,9 @@ func TestRestartsOfABootedSystem(t *testing.T) {
 			if out, err := exec.Command("systemctl", "restart", "limited").CombinedOutput(); err != nil {
 				t.Logf("%s", out)
 			}
+			testenv.WaitFor(t, "the service has failed", func() bool {
+				return exec.Command("systemctl", "--quiet", "is-failed", "limited").Run() == nil
+			})
 		}
 		outcome{"limited", nil, failed, "started too often", "failed exit-code"}.check(t)
 	})
