@@ -19,7 +19,7 @@ func containerChecks() []check {
 			ID: "containers.socket", Name: "Control socket of containers", Severity: audit.High, Weight: 8,
 			Reference:   "CIS Docker 3.16, Lynis CONT-8108",
 			Description: "Whoever may talk to Docker is root: a container can have the whole disk.",
-			Formula:     "PASS when the sockets of docker, containerd, podman and CRI-O belong to root, not everyone can write them, and the group that may has no members. FAIL when everyone can write one or its owner is not root. WARN when users are in the group. Does not apply without a socket.",
+			Formula:     "PASS when the sockets of docker, containerd, podman and CRI-O belong to root, not everyone can write them, and the group that may has no members and is no primary group of a user. FAIL when everyone can write one or its owner is not root. WARN when users are in the group. Skipped when a directory service may have members of it. Does not apply without a socket.",
 		}, Run: containerSocket},
 		{About: audit.About{
 			ID: "containers.network", Name: "Control of containers over the network", Severity: audit.High, Weight: 8,
@@ -39,13 +39,17 @@ func containerSocket(_ context.Context, m *machine) audit.Finding {
 	}
 	v := fileVerdict{okValue: "open to root alone"}
 	var open, shared []string
+	unknown := ""
 	for _, file := range containerSockets {
 		v.check(m, file, func(f hostfile.Meta) bool {
 			switch {
 			case f.UID != m.Owner || f.Others()&0o002 != 0:
 				open = append(open, audit.At(file, 0, f.String()))
-			case f.Mode.Perm()&0o020 != 0 && len(who.members[f.GID]) > 0:
-				shared = append(shared, audit.At("/etc/group", 0, strings.Join(who.members[f.GID], ", ")+" may use "+file))
+			case f.Mode.Perm()&0o020 == 0:
+			case len(who.in(f.GID)) > 0:
+				shared = append(shared, audit.At("/etc/group", 0, strings.Join(who.in(f.GID), ", ")+" may use "+file))
+			case who.directoryService && f.GID != m.Owner:
+				unknown = file
 			}
 			return true
 		})
@@ -55,6 +59,8 @@ func containerSocket(_ context.Context, m *machine) audit.Finding {
 		return audit.Failed("Users other than root can use a control socket", "Give it back to root and see what set it so: sudo chmod 0660 SOCKET; sudo chown root:docker SOCKET", open...)
 	case len(shared) > 0:
 		return audit.Warned("Users control containers, and with them the machine", "Take everyone who need not be root out of the group: sudo gpasswd -d USER docker; or use rootless containers.", shared...)
+	case unknown != "":
+		return audit.Unseen("a directory service (/etc/nsswitch.conf), which is not asked, may have users in the group of " + unknown)
 	default:
 		return v.finding()
 	}

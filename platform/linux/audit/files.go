@@ -13,6 +13,7 @@ import (
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
 	"sentinel/internal/posixacl"
+	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -49,7 +50,7 @@ func fileChecks() []check {
 			ID: "files.cron", Name: "Permissions of scheduled tasks", Severity: audit.High, Weight: 7, Unusual: true,
 			Reference:   "CIS 2.4.1, Lynis SCHD-7704",
 			Description: "Whoever can write a task that root runs is root.",
-			Formula:     "PASS when /etc/crontab and everything in /etc/cron.* belongs to root and only root can write it, and each crontab of a user belongs to that user or root. FAIL otherwise. Does not apply without cron. Skipped when the crontabs of users cannot be seen.",
+			Formula:     "PASS when /etc/crontab and everything in /etc/cron.* and /etc/periodic belongs to root and only root can write it, and each crontab of a user belongs to that user or root. FAIL otherwise. Does not apply without cron. Skipped when the crontabs of users cannot be seen, or belong to users of a directory service.",
 		}, Run: cronPermissions},
 		{About: audit.About{
 			ID: "files.units", Name: "Permissions of service definitions", Severity: audit.High, Weight: 7, Unusual: true,
@@ -268,27 +269,58 @@ func cronPermissions(_ context.Context, m *machine) audit.Finding {
 	v := fileVerdict{okValue: "each in the right hands", fix: "Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it runs."}
 	v.check(m, "/etc/crontab", m.onlyRootWrites)
 	v.check(m, "/etc/anacrontab", m.onlyRootWrites)
-	for _, directory := range []string{"/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"} {
+	for _, directory := range systemCron {
 		v.checkDir(m, directory, func(_ string, f hostfile.Meta) bool { return m.onlyRootWrites(f) })
-	}
-	if v.seen == 0 && v.unread == nil {
-		return audit.NotApplicable("cron is not here")
 	}
 	who, err := m.users()
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
-	for _, directory := range []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron", "/var/spool/anacron"} {
-		names, err := m.names(directory, maxNames)
-		if err != nil && !hostfile.Missing(err) {
-			v.noteUnread(directory, err)
+	for _, directory := range userCron {
+		if end, _, err := m.follow(directory, m.byRoot); err == nil && end != directory && slices.Contains(userCron, end) {
+			continue // Alpine has a link
 		}
-		for _, name := range names {
-			v.check(m, directory+"/"+name, func(f hostfile.Meta) bool { return f.Mode.IsDir() || m.ownsCrontab(who, name, f) })
-		}
+		v.checkCrontabs(m, who, directory)
+	}
+	if v.seen == 0 && v.unread == nil {
+		return audit.NotApplicable("cron is not here")
 	}
 	return v.finding()
 }
+
+// systemCron are the folders of what runs as root at its time, userCron those of crontabs; the last of each
+// are those of BusyBox on Alpine.
+var (
+	systemCron = []string{
+		"/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly", "/etc/cron.yearly",
+		"/etc/periodic/15min", "/etc/periodic/hourly", "/etc/periodic/daily", "/etc/periodic/weekly", "/etc/periodic/monthly",
+	}
+	userCron = []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron", "/var/spool/anacron", "/etc/crontabs"}
+)
+
+// checkCrontabs looks at a folder of crontabs, which have the names of their users. Whose number a directory
+// service gave is not known.
+func (v *fileVerdict) checkCrontabs(m *machine, who localUsers, directory string) {
+	names, err := m.names(directory, maxNames)
+	if err != nil && !hostfile.Missing(err) {
+		v.noteUnread(directory, err)
+	}
+	for _, name := range names {
+		v.check(m, directory+"/"+name, func(f hostfile.Meta) bool {
+			switch {
+			case f.Mode.IsDir() || m.ownsCrontab(who, name, f):
+				return true
+			case who.directoryService && f.Mode.Perm()&0o022 == 0 && !who.uids[uint32(f.UID)] && !who.has(name):
+				v.noteUnread(directory+"/"+name, errOfDirectoryService)
+				return true
+			default:
+				return false
+			}
+		})
+	}
+}
+
+var errOfDirectoryService = errors.New("it belongs to a user of the directory service, which is not asked")
 
 // ownsCrontab says whether a crontab belongs to the user whose name it has, or to
 // root.
@@ -296,12 +328,7 @@ func (m *machine) ownsCrontab(who localUsers, name string, f hostfile.Meta) bool
 	if f.Mode.Perm()&0o022 != 0 {
 		return false
 	}
-	for _, u := range who.users {
-		if u.Name == name && u.UID == f.UID {
-			return true
-		}
-	}
-	return f.UID == m.Owner
+	return f.UID == m.Owner || slices.ContainsFunc(who.users, func(u userdb.User) bool { return u.Name == name && u.UID == f.UID })
 }
 
 func unitPermissions(_ context.Context, m *machine) audit.Finding {

@@ -4,6 +4,7 @@ package audit
 
 import (
 	"context"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -27,10 +28,25 @@ func secretPermissions(_ context.Context, m *machine) audit.Finding {
 	v := fileVerdict{okValue: "none that everyone can read", fix: "Take the rights of others from each one that is named: sudo chmod o-rwx FILE. Change the key or the password if somebody may have read it."}
 	for _, pattern := range secretFiles {
 		for _, file := range m.matching(&v, pattern) {
-			v.check(m, file, func(f hostfile.Meta) bool { return f.Mode.IsDir() || withoutServices(f).Others()&0o006 == 0 })
+			v.check(m, file, func(f hostfile.Meta) bool { return f.Mode.IsDir() || withoutServices(f).Others()&0o006 == 0 || m.closedAbove(file) })
 		}
 	}
 	return v.finding()
+}
+
+// closedAbove says whether others cannot get through a folder above the file. Where links lead is not looked at.
+func (m *machine) closedAbove(name string) bool {
+	for ; name != "/"; name = path.Dir(name) {
+		f, err := m.lstat(name)
+		if err != nil || f.Mode.Type() == fs.ModeSymlink {
+			return false
+		}
+		f, err = m.stat(name)
+		if err == nil && f.Mode.IsDir() && f.UID == m.Owner && withoutServices(f).Others()&0o001 == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // withoutServices leaves out of an access control list the users and groups of services, which have

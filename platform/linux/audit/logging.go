@@ -5,6 +5,7 @@ package audit
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 
 	"sentinel/internal/audit"
@@ -42,7 +43,7 @@ func loggingChecks() []check {
 			ID: "logging.audit_rules", Name: "Audit rules", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 6.2.3, Lynis ACCT-9630",
 			Description: "Without rules the audit service records logins and little else.",
-			Formula:     "PASS when /etc/audit/rules.d or /etc/audit/audit.rules hold a rule that watches something. WARN when they hold none. Skipped when they cannot be read. Does not apply without auditd.",
+			Formula:     "PASS when /etc/audit/rules.d or /etc/audit/audit.rules hold a rule that watches something, and none that exempts every process (-a task,never). WARN otherwise. Skipped when they cannot be read. Does not apply without auditd.",
 		}, Run: auditRules},
 	}
 }
@@ -253,12 +254,20 @@ func auditRules(_ context.Context, m *machine) audit.Finding {
 		}
 	}
 	rules := 0
+	var off []string
 	for _, file := range files {
 		text, err := m.optionalText(file)
 		if err != nil {
 			return audit.Unread(file, err)
 		}
-		rules += countRules(text)
+		here, switchedOff := countRules(text)
+		rules += here
+		if switchedOff > 0 {
+			off = append(off, audit.At(file, switchedOff, "exempts every process from all rules"))
+		}
+	}
+	if len(off) > 0 {
+		return audit.Warned("A rule switches the others off", "Remove the line from the files of /etc/audit/rules.d; then: sudo augenrules --load", off...)
 	}
 	if rules == 0 {
 		return audit.Warned("No rule watches anything", "Add rules, such as those in /usr/share/doc/auditd/examples, to /etc/audit/rules.d; then: sudo augenrules --load", audit.At("/etc/audit/rules.d", 0, "no line with -w or -a"))
@@ -266,13 +275,23 @@ func auditRules(_ context.Context, m *machine) audit.Finding {
 	return audit.Passed(humanize.Count(rules, "rule", "rules"))
 }
 
-// countRules counts the lines of auditctl(8) that watch a file or a system call.
-func countRules(text string) int {
+// countRules counts the lines of auditctl(8) that watch a file or a system call, and returns the number of the
+// line that exempts every process from them, 0 for none: "-a task,never", as Fedora has it.
+func countRules(text string) (rules, switchedOff int) {
 	n := 0
 	for line := range strings.Lines(text) {
-		if f := strings.Fields(line); len(f) > 1 && (f[0] == "-w" || f[0] == "-a" || f[0] == "-A") {
-			n++
+		n++
+		f := strings.Fields(line)
+		if len(f) < 2 || f[0] != "-w" && f[0] != "-a" && f[0] != "-A" {
+			continue
+		}
+		list := strings.Split(f[1], ",") // in either order
+		switch {
+		case f[0] == "-w" || !slices.Contains(list, "never"):
+			rules++
+		case slices.Contains(list, "task") && !slices.Contains(f, "-F"):
+			switchedOff = n
 		}
 	}
-	return n
+	return rules, switchedOff
 }

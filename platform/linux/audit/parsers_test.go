@@ -61,7 +61,7 @@ func TestWalksBeginOncePerFileSystem(t *testing.T) {
 	if diff := cmp.Diff([]string{"/", "/usr", "/opt"}, walkStarts(table, true)); diff != "" {
 		t.Errorf("of the system: %s", diff)
 	}
-	if diff := cmp.Diff([]string{"/", "/var/tmp", "/var/run", "/srv", "/tmp", "/mnt/btrfs"}, walkStarts(table, false)); diff != "" {
+	if diff := cmp.Diff([]string{"/", "/var/tmp", "/var/run", "/srv", "/tmp", "/mnt/btrfs", "/run/user/1000"}, walkStarts(table, false)); diff != "" {
 		t.Errorf("the rest: %s", diff)
 	}
 	if top := mountedAt(table, "/opt"); top == nil || top.Minor != 6 {
@@ -70,7 +70,7 @@ func TestWalksBeginOncePerFileSystem(t *testing.T) {
 	system, rest := walkSkips(table, true), walkSkips(table, false)
 	for path, want := range map[string][2]bool{
 		"/etc": {false, true}, "/home": {true, true}, "/root/x": {false, true}, "/data": {true, false}, "/usr": {true, true}, "/usr/bin": {false, true},
-		"/proc": {true, true}, "/procession": {true, false}, "/var/lib/docker": {true, true}, "/var/lib/dockery": {false, true}, "/var/tmp": {true, false}, "/var/tmp/x": {true, false}, "/var/tmpfiles": {false, true}, "/dev": {true, true},
+		"/proc": {true, true}, "/procession": {true, false}, "/var/lib/docker": {true, true}, "/var/lib/dockery": {false, true}, "/var/tmp": {true, false}, "/var/tmp/x": {true, false}, "/var/tmpfiles": {false, true}, "/dev": {true, false}, "/run/x": {true, false}, "/run/containerd/x": {true, true},
 	} {
 		if got := [2]bool{system(path), rest(path)}; got != want {
 			t.Errorf("%s: skipped by the two walks: %v, want %v", path, got, want)
@@ -161,14 +161,18 @@ func TestOneLineParsers(t *testing.T) {
 			t.Errorf("GRUB: %q: %v", text, got)
 		}
 	}
-	for text, want := range map[string]int{"": 0, "# rocommunity public\n": 0, "rocommunity public\n": 1, "rocommunity secret\n": 0, "rwcommunity private 127.0.0.1\n": 0, "com2sec n default public\ncom2sec n localhost public\n": 1} {
-		if got := easyCommunities(text); len(got) != want {
+	for text, want := range map[string]int{"": 0, "# rocommunity public\n": 0, "rocommunity public\n": 1, "rocommunity secret\n": 0, "rwcommunity private 127.0.0.1\n": 0, "com2sec n default public\ncom2sec n localhost public\n": 1,
+		"rocommunity \"public\"\n": 1, "ROcommunity 'public' default\n": 1, "rocommunity public notlocalhost.example\n": 1, "com2sec -Cn c n localhost public\n": 0} {
+		if got := easyCommunities(snmpConfig, text); len(got) != want {
 			t.Errorf("SNMP: %q: %v", text, got)
 		}
 	}
-	for text, want := range map[string]int{"": 0, "-D\n-b 1\n-w /etc/x -p wa\n  -a always,exit -S x\n-a\n#-w /x\n": 2} {
-		if got := countRules(text); got != want {
-			t.Errorf("audit rules: %q: %d", text, got)
+	for text, want := range map[string][2]int{
+		"": {}, "-D\n-b 1\n-w /etc/x -p wa\n  -a always,exit -S x\n-a\n#-w /x\n": {2, 0}, "-D\n-a task,never\n-w /etc/x\n": {1, 2},
+		"-a never,task -F auid=1000\n-a never,exit -S x\n-a exit,always -S y\n": {1, 0},
+	} {
+		if rules, off := countRules(text); rules != want[0] || off != want[1] {
+			t.Errorf("audit rules: %q: %d, switched off in line %d", text, rules, off)
 		}
 	}
 	for text, want := range map[string]string{"rw,hidepid=2": "hidepid=2", "rw": "", "hidepid=0": "", "rw,xhidepid=2": ""} {
@@ -202,7 +206,7 @@ func FuzzLines(f *testing.F) {
 		}
 		namesDirectoryService(raw)
 		asksPassword(text)
-		easyCommunities(text)
+		easyCommunities(snmpConfig, text)
 		countRules(text)
 		supportEnd(text)
 		for line := range strings.Lines(text) {

@@ -39,7 +39,7 @@ func treeChecks() []check {
 			ID: "tree.setuid", Name: "Programs that give away rights", Severity: audit.High, Weight: 9, Unusual: true,
 			Reference:   "CIS 7.1.13",
 			Description: "A program with the set-user-ID bit gives everyone the rights of its owner, and one with file capabilities some of root's: the classic back door.",
-			Formula:     "PASS when every program with the set-user-ID or set-group-ID bit, or with file capabilities that lead to root (such as cap_setuid, cap_dac_override, cap_sys_admin, cap_sys_ptrace), on all local file systems that are not mounted nosuid, belongs to a package that is known to ship it so. FAIL for one of no package, for a shell, an interpreter or a tool that writes files, and for a mode that the package does not have. Skipped without package data, or when not all could be looked at.",
+			Formula:     "PASS when every program with the set-user-ID or set-group-ID bit, or with file capabilities that lead to root (such as cap_setuid, cap_dac_override, cap_sys_admin, cap_sys_ptrace), on all local file systems that are not mounted nosuid and in which no containers and virtual machines are kept (such as /var/lib/docker, /var/lib/flatpak, /var/snap, /var/cache/pbuilder), belongs to a package that is known to ship it so. FAIL for one of no package, for a shell, an interpreter or a tool that writes files, and for a mode that the package does not have. Skipped without package data, or when not all could be looked at.",
 		}, Run: setuid, Limit: treeLimit},
 		{About: audit.About{
 			ID: "tree.programs", Name: "Owner of programs", Severity: audit.High, Weight: 8, Unusual: true,
@@ -72,7 +72,7 @@ const (
 var containerStorage = []string{
 	"/var/lib/docker", "/var/lib/containerd", "/var/lib/containers", "/var/lib/lxc", "/var/lib/lxd", "/var/lib/incus", "/var/lib/machines",
 	"/var/lib/kubelet", "/var/lib/rancher", "/var/lib/flatpak", "/var/lib/snapd", "/var/lib/portables", "/var/lib/mock", "/var/lib/schroot", "/var/lib/sbuild", "/var/cache/pbuilder",
-	"/var/snap", "/snap",
+	"/var/snap", "/snap", "/run/containerd", "/run/containers", "/run/docker",
 }
 
 // systemDirs hold what belongs to the system. The rest of the disk belongs to users
@@ -96,8 +96,20 @@ func isBelowAny(path string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(f string) bool { return isBelow(path, f) })
 }
 
-// volatileDirs hold what is not on a disk or is gone after a reboot.
-var volatileDirs = []string{"/proc", "/sys", "/dev", "/run"}
+// volatileDirs hold what is not on a disk or is gone after a reboot. Programs that run there are looked for all the
+// same, but for those of the kernel's own file systems.
+var (
+	volatileDirs = []string{"/proc", "/sys", "/dev", "/run"}
+	kernelDirs   = []string{"/proc", "/sys"}
+)
+
+// volatile are the folders in which a walk looks at nothing.
+func volatile(system bool) []string {
+	if system {
+		return volatileDirs
+	}
+	return kernelDirs
+}
 
 // A foundFile is one file that a check may object to.
 type foundFile struct {
@@ -217,7 +229,7 @@ func walkStarts(table []*mountinfo.Info, system bool) []string {
 	for _, t := range table {
 		point := t.Mountpoint
 		if point == "/" || !sameFiles(mountedAt(table, point), t) || !keepsFiles(t) || isSecondMount(table, t) ||
-			isBelowAny(point, volatileDirs) && !isBelow(point, "/dev/shm") || isBelowAny(point, containerStorage) {
+			isBelowAny(point, volatile(system)) || isBelowAny(point, containerStorage) {
 			continue
 		}
 		if isSystemPath(point) == system && (system || !mounts.HasOption(t.Options, "nosuid")) && !slices.Contains(starts, point) {
@@ -257,7 +269,7 @@ func walkSkips(table []*mountinfo.Info, system bool) func(path string) bool {
 		points[t.Mountpoint] = true
 	}
 	return func(path string) bool {
-		return points[path] || isBelowAny(path, volatileDirs) || isSystemPath(path) != system || isBelowAny(path, containerStorage)
+		return points[path] || isBelowAny(path, volatile(system)) || isSystemPath(path) != system || isBelowAny(path, containerStorage)
 	}
 }
 

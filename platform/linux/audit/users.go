@@ -15,7 +15,7 @@ import (
 type localUsers struct {
 	users            []userdb.User
 	groups           []userdb.Group
-	members          map[int][]string // of each group, without the users whose own group it is
+	members          map[int][]string // of each group, as it names them
 	uids, gids       map[uint32]bool
 	directoryService bool // may know more accounts
 }
@@ -50,14 +50,29 @@ func (m *machine) users() (localUsers, error) {
 	})
 }
 
+// has says whether an account of the machine has the name.
+func (l localUsers) has(name string) bool {
+	return slices.ContainsFunc(l.users, func(u userdb.User) bool { return u.Name == name })
+}
+
+// in returns who has the rights of a group: whom it names, and other users than root whose primary group it is.
+func (l localUsers) in(gid int) []string {
+	list := slices.Clone(l.members[gid])
+	for _, u := range l.users {
+		if u.GID == gid && u.UID != 0 && logsIn(u.Shell) && !slices.Contains(list, u.Name) {
+			list = append(list, u.Name)
+		}
+	}
+	return list
+}
+
 // loginUsers are the accounts with a home and a shell, one for each home, without
 // root.
 func (l localUsers) loginUsers() []userdb.User {
 	var list []userdb.User
 	seen := map[string]bool{}
 	for _, u := range l.users {
-		shell := u.Shell[strings.LastIndexByte(u.Shell, '/')+1:]
-		if u.UID != 0 && strings.HasPrefix(u.Home, "/") && !slices.Contains([]string{"nologin", "false", "sync", "shutdown", "halt"}, shell) && !seen[u.Home] {
+		if u.UID != 0 && strings.HasPrefix(u.Home, "/") && logsIn(u.Shell) && !seen[u.Home] {
 			seen[u.Home] = true
 			list = append(list, u)
 		}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"sentinel/internal/audit"
+	"sentinel/internal/testenv"
+)
+
+// Whose number a directory service gave nobody here knows, so that it is no finding.
+func TestCrontabsOfUsersOfADirectoryService(t *testing.T) {
+	const ldap = "passwd: files sss\n"
+	for _, c := range []struct {
+		name, passwd, nss string
+		mode              os.FileMode
+		want              audit.Status
+	}{
+		{"of a directory service", "", ldap, 0o600, ""},
+		{"without one", "", "passwd: files\n", 0o600, audit.Fail},
+		{"that others can write", "", ldap, 0o622, audit.Fail},
+		{"by the name of a local user", "jdoe:x:%d:1::/:/bin/sh\n", ldap, 0o600, audit.Fail},
+		{"by the number of a local user", "other:x:%[2]d:1::/:/bin/sh\n", ldap, 0o600, audit.Fail},
+		{"of a local user", "jdoe:x:%[2]d:1::/:/bin/sh\n", ldap, 0o600, audit.Pass},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			passwd := c.passwd
+			if strings.Contains(passwd, "%") {
+				passwd = fmt.Sprintf(passwd+"%.0[1]d%.0[2]d", os.Geteuid()+1, os.Geteuid())
+			}
+			for _, folder := range []string{"var/spool/cron/crontabs", "etc/crontabs"} {
+				root := testenv.Plant(t, map[string]string{"etc/passwd": "r:x:4242:1::/:/bin/false\n" + passwd, "etc/group": "", "etc/nsswitch.conf": c.nss, folder + "/jdoe": ""})
+				if err := os.Chmod(root+"/"+folder+"/jdoe", c.mode); err != nil {
+					t.Fatal(err)
+				}
+				if f := one(t, "files.cron", Parts{Root: root, Owner: 4242}); f.Status != c.want {
+					t.Errorf("%s: %+v, want %q", folder, f, c.want)
+				}
+			}
+		})
+	}
+}
+
+// A group has more members than it names.
+func TestWhoMayUseTheSocketOfContainers(t *testing.T) {
+	testenv.Need(t, os.Geteuid() == 0, "root, to give a file away")
+	for _, c := range []struct {
+		name, passwd, nss string
+		want              audit.Status
+		words             string
+	}{
+		{"nobody", "", "", audit.Pass, "root alone"},
+		{"primary group", "mallory:x:1001:%d::/home/m:/bin/sh\n", "", audit.Warn, "mallory may use /run/docker.sock"},
+		{"no login", "docker:x:900:%d::/:/usr/sbin/nologin\n", "", audit.Pass, "root alone"},
+		{"a directory service", "", "group: files ldap\n", "", "directory service"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const group = 4242
+			passwd := c.passwd
+			if passwd != "" {
+				passwd = fmt.Sprintf(passwd, group)
+			}
+			root := testenv.Plant(t, map[string]string{
+				"etc/passwd": "root:x:0:0::/:/bin/sh\n" + passwd, "etc/group": fmt.Sprintf("docker:x:%d:\n", group), "etc/nsswitch.conf": c.nss, "run/docker.sock": "",
+			})
+			if err := os.Chmod(root+"/run/docker.sock", 0o660); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chown(root+"/run/docker.sock", -1, group); err != nil {
+				t.Fatal(err)
+			}
+			f := one(t, "containers.socket", Parts{Root: root, Owner: os.Geteuid()})
+			if f.Status != c.want || !strings.Contains(f.Value+f.Reason+strings.Join(f.Evidence, "; "), c.words) {
+				t.Errorf("%+v, want %q with %q", f, c.want, c.words)
+			}
+		})
+	}
+}
+
+// Whoever cannot get through a folder reads nothing below it.
+func TestSecretsBelowClosedFolders(t *testing.T) {
+	judgeTrees(t, []treeCase{
+		{"closed", "files.secrets", "folder 0700 etc/wireguard\n-- etc/wireguard/wg0.conf --\n", audit.Pass, "1 file"},
+		{"for its group", "files.secrets", "folder 0710 etc/wireguard\n-- etc/wireguard/wg0.conf --\n", audit.Pass, "1 file"},
+		{"open", "files.secrets", "folder 0711 etc/wireguard\nmode 0644 etc/wireguard/wg0.conf\n-- etc/wireguard/wg0.conf --\n", audit.Fail, "wg0.conf"},
+		{"a link out of it", "files.secrets", "folder 0700 etc/wireguard\nlink etc/wireguard/wg0.conf -> ../../srv/wg0.conf\nmode 0644 srv/wg0.conf\n-- srv/wg0.conf --\n", audit.Fail, "wg0.conf"},
+		{"a closed home", "files.secrets", "folder 0700 root\nmode 0644 root/.my.cnf\n-- root/.my.cnf --\n", audit.Pass, "1 file"},
+	})
+}
+
+func TestARuleThatSwitchesTheAuditOff(t *testing.T) {
+	judgeTrees(t, []treeCase{
+		{"off", "logging.audit_rules", "-- etc/audit/rules.d/audit.rules --\n-D\n-w /etc/passwd -p wa\n-a task,never\n", audit.Warn, "audit.rules:3"},
+		{"on", "logging.audit_rules", "-- etc/audit/rules.d/audit.rules --\n-D\n-w /etc/passwd -p wa\n", audit.Pass, "1 rule"},
+	})
+}
+
+func TestCommunitiesInFilesBesideTheFirst(t *testing.T) {
+	judgeTrees(t, []treeCase{
+		{"included", "services.snmp", "-- etc/snmp/snmpd.conf --\nincludeDir /etc/snmp/snmpd.conf.d\n-- etc/snmp/snmpd.conf.d/a.conf --\n\nrocommunity \"public\"\n", audit.Fail, "a.conf:2"},
+		{"none", "services.snmp", "-- etc/snmp/snmpd.conf --\nrocommunity x\n", audit.Pass, ""},
+	})
+}
