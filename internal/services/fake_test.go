@@ -22,6 +22,7 @@ type fake struct {
 	tested *ConfigTest
 
 	suspects []string
+	unseen   int
 	uses     []Use // in turn; the last one stays
 	first    time.Time
 	openErr  error
@@ -158,7 +159,9 @@ func (f *fake) TestConfiguration(context.Context, Unit) *ConfigTest {
 	return f.tested
 }
 
-func (f *fake) Suspects(context.Context) ([]string, error) { return f.suspects, f.unitError() }
+func (f *fake) Suspects(context.Context) ([]string, int, error) {
+	return f.suspects, f.unseen, f.unitError()
+}
 
 func (f *fake) Use(context.Context, Unit) (Use, error) {
 	if len(f.uses) == 0 {

@@ -101,7 +101,7 @@ func (i *inspection) summary(u Unit, s Service) string {
 		text.WriteString(" It needs what is not well: " + needs)
 	}
 	for _, p := range s.PortsTakenBy {
-		fmt.Fprintf(&text, " Port %d, which it wants, is held by %s.", p.Number, holder(p))
+		fmt.Fprintf(&text, " Port %d, which its log says is in use, is held by %s.", p.Number, holder(p))
 	}
 	if i.givenUp(u) {
 		fmt.Fprintf(&text, " %s has given it up (start limit).", i.kind.Name)

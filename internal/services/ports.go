@@ -41,6 +41,9 @@ func (i *inspection) ownPorts(ctx context.Context, pids []int) []Port {
 // inUse is how programs say EADDRINUSE: strerror(3), Go, Java, Node.js, Python.
 var inUse = lazyregexp.New(`(?i)address (?:is )?already in use|EADDRINUSE|(?:port|address).{0,40}(?:in use|is taken|already allocated)`)
 
+// quoted is what a log line tells of others, who may have sent anything: a request, the query of an address.
+var quoted = lazyregexp.New(`"[^"]*[\s/?][^"]*"|\S*[?&%]\S*`)
+
 // portInLine finds a port beside that: behind the colon of an address, which a time of day has as well, or
 // behind the word.
 var portInLine = lazyregexp.New(`(?i)(?:(?:^|[\s\]*:a-z('"]|\d{1,3}(?:\.\d{1,3}){3}):|\bport[ =:]+)(\d{1,5})\b`)
@@ -49,10 +52,11 @@ var portInLine = lazyregexp.New(`(?i)(?:(?:^|[\s\]*:a-z('"]|\d{1,3}(?:\.\d{1,3})
 func (i *inspection) takenPorts(ctx context.Context, log []ShownLine) []Port {
 	var taken []Port
 	for _, line := range log {
-		if !inUse.Get().MatchString(line.Text) {
+		text := quoted.Get().ReplaceAllString(line.Text, " ")
+		if !inUse.Get().MatchString(text) {
 			continue
 		}
-		for _, match := range portInLine.Get().FindAllStringSubmatch(line.Text, 4) {
+		for _, match := range portInLine.Get().FindAllStringSubmatch(text, 4) {
 			port, err := strconv.ParseUint(match[1], 10, 16)
 			if err != nil || port == 0 {
 				continue

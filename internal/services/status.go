@@ -5,13 +5,13 @@ package services
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/fault"
+	"sentinel/internal/humanize"
 	"sentinel/internal/sampling"
 	"sentinel/internal/sanitize"
 )
@@ -65,7 +65,7 @@ type Service struct {
 	Runs         int         `json:"runs,omitempty"`
 	ExitMeaning  string      `json:"exit_meaning,omitempty"`  // of the exit status or signal, in words
 	FailedNeeds  []Need      `json:"failed_needs,omitempty"`  // what it needs and what is wrong with that: the root causes
-	PortsTakenBy []Port      `json:"port_taken_by,omitempty"` // who listens on a port that it could not have
+	PortsTakenBy []Port      `json:"port_taken_by,omitempty"` // who listens on a port that its log says is in use
 	Ports        []Port      `json:"ports,omitzero"`          // on which it listens; absent when unknown
 	Resources    *Resources  `json:"resources,omitempty"`     // what its processes use
 	Enabled      string      `json:"enabled,omitempty"`       // whether it is started at boot, in the words of its manager
@@ -157,16 +157,16 @@ func (i *inspection) one(ctx context.Context, name string) (Status, error) {
 
 // unwell describes the services that are not well.
 func (i *inspection) unwell(ctx context.Context) (Status, error) {
-	names, err := i.manager.Suspects(ctx)
+	names, unseen, err := i.manager.Suspects(ctx)
 	if err != nil {
 		return Status{}, unavailable(i.kind, err)
 	}
-	if len(names) > maxSuspects {
-		i.gaps.Note("services", fmt.Sprintf("%d more services may not be well and were not looked at", len(names)-maxSuspects))
-		names = names[:maxSuspects]
+	looked := min(len(names), maxSuspects)
+	if unseen += len(names) - looked; unseen > 0 {
+		i.gaps.Note("services", humanize.Count(unseen, "more service", "more services")+" may not be well and were not looked at")
 	}
 	var found []Unit
-	for _, name := range names {
+	for _, name := range names[:looked] {
 		u, err := i.manager.Unit(ctx, name)
 		if err != nil {
 			i.gaps.Add("services."+shown(name), err)

@@ -154,11 +154,14 @@ func TestWhoHoldsThePortThatAServiceWants(t *testing.T) {
 		{Address: "[::]:8080", Protocol: "TCP", Number: 8080},
 	}
 	for line, want := range map[string]string{
-		"nginx: [emerg] bind() to 0.0.0.0:80 failed (98: Address already in use)":  "Port 80, which it wants, is held by \"apache2\" (PID 7).",
+		"nginx: [emerg] bind() to 0.0.0.0:80 failed (98: Address already in use)":  "Port 80, which its log says is in use, is held by \"apache2\" (PID 7).",
 		"listen tcp :80: bind: address already in use":                             `held by "apache2"`,
 		"Error: listen EADDRINUSE: address already in use :::80":                   `held by "apache2"`,
 		"OSError: [Errno 98] Address already in use: ('', port 80)":                `held by "apache2"`,
 		"listen tcp [::]:8080: bind: address already in use":                       "held by a process that cannot be seen without root, at [::]:8080",
+		`192.0.2.9 - - [24/Nov/2026] "GET /?EADDRINUSE:22 HTTP/1.1" 404 7`:         "",
+		`192.0.2.9 asked for /?address+already+in+use:22`:                          "",
+		`Address already in use - bind(2) for "127.0.0.1" port 80`:                 `held by "apache2"`,
 		"10:22:33 listen tcp :81: bind: address already in use":                    "",
 		"listening on 0.0.0.0:80":                                                  "",
 		"listen tcp :81: bind: address already in use":                             "",
@@ -247,8 +250,10 @@ func TestAllThatAreNotWell(t *testing.T) {
 		name := fmt.Sprintf("x%d.service", i)
 		f.units[name], f.suspects = with(failed(exited(3)), func(u *Unit) { u.Name = name }), append(f.suspects, name)
 	}
+	f.unseen = 3
 	status, err = Inspect(t.Context(), f, Question{Rows: -1, Now: at})
-	if err != nil || len(status.Services) != maxListed || status.Total != maxSuspects-4 || !status.Truncated || len(status.Unavailable) != 1 {
+	unseen := fmt.Sprintf("%d more services may not be well and were not looked at", len(f.suspects)-maxSuspects+3)
+	if err != nil || len(status.Services) != maxListed || status.Total != maxSuspects-4 || !status.Truncated || len(status.Unavailable) != 1 || status.Unavailable[0].Reason != unseen {
 		t.Errorf("%d of %d, %v, %+v", len(status.Services), status.Total, err, status.Unavailable)
 	}
 }

@@ -55,7 +55,7 @@ var troubles = []trouble{
 	{"Why can the second server not listen?", nil, func(t *testing.T) []step {
 		holder := mainPID(t, "holder")
 		return []step{
-			{"get_service_status", args("service", "taken"), "", []string{`Port 4022, which it wants, is held by \"sshd\" (PID ` + holder + ")"}},
+			{"get_service_status", args("service", "taken"), "", []string{`Port 4022, which its log says is in use, is held by \"sshd\" (PID ` + holder + ")"}},
 			{"get_process_details", args("pid", number(t, holder)), "", []string{`"unit":"holder.service"`}},
 		}
 	}},

@@ -48,7 +48,7 @@ func TestAnAssistantFindsWhyServicesFail(t *testing.T) {
 	s := connect(t, "--toolsets", "all")
 	for _, c := range []struct{ name, summary, evidence string }{
 		{"settings", "it ended with exit status 255", "Bad configuration option: Nonsense"},
-		{"taken", `Port 4022, which it wants, is held by "sshd" (PID ` + mainPID(t, "holder") + ")", "Address already in use"},
+		{"taken", `Port 4022, which its log says is in use, is held by "sshd" (PID ` + mainPID(t, "holder") + ")", "Address already in use"},
 		{"absent", "its program is missing or cannot be executed (EXEC)", "absent.service"}, // its line is lost where the child ends before the journal has asked whose it is,
 		{"app", "base.service failed: it ended with exit status 78 (its configuration is wrong). (through middle.service)", `"path":["middle.service","base.service"]`},
 		{"base", "it ended with exit status 78", "the disk is gone"},

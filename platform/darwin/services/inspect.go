@@ -33,10 +33,10 @@ func restartedBy(j launchctl.Job) []string {
 
 // Suspects implements [services.Inspector]: jobs without a process whose last run failed. Those of macOS
 // itself are left out: many end so in the course of their work.
-func (m *manager) Suspects(ctx context.Context) ([]string, error) {
+func (m *manager) Suspects(ctx context.Context) ([]string, int, error) {
 	entries, err := m.ctl.List(ctx)
 	if err != nil {
-		return nil, known(err, m.EUID == 0)
+		return nil, 0, known(err, m.EUID == 0)
 	}
 	names := []string{}
 	for _, e := range entries {
@@ -45,7 +45,7 @@ func (m *manager) Suspects(ctx context.Context) ([]string, error) {
 			names = append(names, e.Label)
 		}
 	}
-	return names, nil
+	return names, 0, nil
 }
 
 // Use implements [services.Inspector]. macOS has no control groups: it is what the process of the job and

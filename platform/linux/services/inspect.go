@@ -74,12 +74,12 @@ func startedBy(p properties) []string {
 }
 
 // Suspects implements [services.Inspector].
-func (m *manager) Suspects(ctx context.Context) ([]string, error) {
+func (m *manager) Suspects(ctx context.Context) ([]string, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	loaded, err := m.conn.ListUnitsContext(ctx)
 	if err != nil {
-		return nil, known(err)
+		return nil, 0, known(err)
 	}
 	on := map[string]bool{}
 	var names []string
@@ -91,35 +91,37 @@ func (m *manager) Suspects(ctx context.Context) ([]string, error) {
 	}
 	restarting, err := systemd.Restarting(ctx, m.conn)
 	if err != nil {
-		return nil, known(err)
+		return nil, 0, known(err)
 	}
 	for _, u := range restarting {
 		names = append(names, u.Name)
 	}
-	off, err := m.wantedAndOff(ctx, on)
+	off, unseen, err := m.wantedAndOff(ctx, on)
 	if err != nil {
-		return nil, known(err)
+		return nil, 0, known(err)
 	}
 	slices.Sort(off)
 	names = append(names, off...)
-	return unique(names), nil
+	return unique(names), unseen, nil
 }
 
 // wantedAndOff lists services that are enabled and off though the unit that wants them is on. Those
-// that are started when they are needed are left out.
-func (m *manager) wantedAndOff(ctx context.Context, on map[string]bool) ([]string, error) {
+// that are started when they are needed are left out. Unseen is how many are off and were not asked for more.
+func (m *manager) wantedAndOff(ctx context.Context, on map[string]bool) (names []string, unseen int, err error) {
 	files, err := m.conn.ListUnitFilesByPatternsContext(ctx, []string{"enabled", "enabled-runtime"}, []string{"*" + suffix})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var names []string
 	asked := 0
 	for _, f := range files {
 		name := f.Path[strings.LastIndexByte(f.Path, '/')+1:]
-		if on[name] || strings.HasSuffix(name, "@"+suffix) || asked == maxOff {
+		if on[name] || strings.HasSuffix(name, "@"+suffix) {
 			continue
 		}
-		asked++
+		if asked++; asked > maxOff {
+			unseen++
+			continue
+		}
 		p, err := m.conn.GetUnitPropertiesContext(ctx, name)
 		if err != nil || p["LoadState"] != "loaded" || p["ActiveState"] != "inactive" || len(value[[]string](p, "TriggeredBy")) > 0 || p["ConditionResult"] == false && value[uint64](p, "ConditionTimestampMonotonic") > 0 {
 			continue
@@ -128,7 +130,7 @@ func (m *manager) wantedAndOff(ctx context.Context, on map[string]bool) ([]strin
 			names = append(names, name)
 		}
 	}
-	return names, nil
+	return names, unseen, nil
 }
 
 // unique removes what is there already.
