@@ -156,7 +156,7 @@ func keyHandlers(text string) []hook {
 func fileRules(text string) []hook {
 	var one hook
 	eachLine(text, func(_ int, line string, _ []string) {
-		if words := split(line); len(words) > 6 && strings.ContainsAny(words[0][:min(len(words[0]), 1)], "LC") && path.IsAbs(words[6]) && len(one.programs) < maxSettings && shellscript.Command(words[6:7]) != nil {
+		if words := split(line); len(words) > 6 && strings.ContainsAny(words[0][:min(len(words[0]), 1)], "LC") && path.IsAbs(words[6]) && shellscript.Command(words[6:7]) != nil {
 			one.programs = append(one.programs, words[6])
 		}
 	})

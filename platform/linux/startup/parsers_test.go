@@ -6,10 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/startup"
+	"sentinel/internal/testenv"
 )
 
 func TestUnitsAreReadWithTheirDropIns(t *testing.T) {
@@ -21,6 +25,11 @@ func TestUnitsAreReadWithTheirDropIns(t *testing.T) {
 	}
 	if u.user != "mira" || u.source != "/etc/x" {
 		t.Errorf("%+v", u)
+	}
+	var long unit
+	long.read("long.service", "[Service]\n"+strings.Repeat("ExecStartPre=/bin/true\n", 200)+"ExecStartPre=-/home/mira/late\n")
+	if diff := cmp.Diff([]string{"/bin/true", "/home/mira/late"}, long.programs()); diff != "" {
+		t.Error(diff)
 	}
 	var timer unit
 	timer.read("u.timer", "[Timer]\nOnCalendar=daily\nUnit=x.service\n[Path]\nUnit=y.service\n[Service]\nUser=mira\n")
@@ -175,4 +184,18 @@ func FuzzParsers(f *testing.F) {
 		atCommands(text)
 		withoutComments(text)
 	})
+}
+
+// What a unit runs beyond the bound is told as not looked at.
+func TestAUnitOfVeryManyPrograms(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("[Service]\n")
+	for i := range maxPrograms + 1 {
+		fmt.Fprintf(&text, "ExecStartPre=/opt/p%d\n", i)
+	}
+	const file = "/etc/systemd/system/many.service"
+	found := surveyed(t, testenv.Plant(t, map[string]string{"etc/passwd": "", file: text.String()}), nil)
+	if len(found.Entries) != 1 || len(found.Entries[0].Programs) != maxPrograms || !slices.Contains(found.Unread, startup.Unread{Path: file, Err: errManyPrograms}) {
+		t.Errorf("%d entries, %v", len(found.Entries), found.Unread)
+	}
 }

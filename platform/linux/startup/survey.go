@@ -31,7 +31,11 @@ const (
 	maxLinks = 40      // as the kernel has it (path_resolution(7))
 	maxSteps = 500     // on the way to a file: links may add thousands each
 	nogroup  = 65534   // of whom only the number is known
+
+	maxPrograms = 1000 // of an entry
 )
+
+var errManyPrograms = errors.New("it runs more than " + strconv.Itoa(maxPrograms) + " programs, of which the rest is not looked at")
 
 // A survey is one look at a system. It is not safe for concurrent use.
 type survey struct {
@@ -313,6 +317,10 @@ func (s *survey) entry(f file, e startup.Entry, programs []string) *entry {
 		e.Content = strconv.FormatInt(e.Size, 10) + e.Changed.UTC().String()
 	}
 	added := &entry{Entry: e, source: f.name, place: cmp.Or(f.place, f.name)}
+	if len(programs) > maxPrograms {
+		s.miss(f.name, errManyPrograms)
+		programs = programs[:maxPrograms]
+	}
 	for _, name := range programs {
 		added.Programs = append(added.Programs, startup.Program{Path: name})
 	}

@@ -171,18 +171,16 @@ func (s *survey) udevPrograms(text string) []string {
 		if strings.HasPrefix(strings.TrimSpace(line), "#") {
 			continue
 		}
-		for _, match := range udevRun.Get().FindAllStringSubmatch(line, 20) {
+		for _, match := range udevRun.Get().FindAllStringSubmatch(line, -1) {
 			for i, name := range shellscript.Command(split(match[1])) {
 				if i == 0 && !strings.Contains(name, "/") {
 					name = "/usr/lib/udev/" + name
 				}
-				if !slices.Contains(list, name) && len(list) < maxSettings {
-					list = append(list, name)
-				}
+				list = append(list, name)
 			}
 		}
 	}
-	return list
+	return shellscript.Once(list)
 }
 
 // modules finds kernel modules that are loaded at boot, and commands that are run in place of

@@ -31,7 +31,7 @@ var triggerSettings = []string{
 	"PathExists", "PathExistsGlob", "PathChanged", "PathModified", "DirectoryNotEmpty",
 }
 
-const maxSettings = 50 // of one kind in a unit
+const maxTriggers = 50 // that are shown of a unit
 
 // ownSection is the section of the settings of a kind of unit, by the name of one, or of its kind alone.
 func ownSection(name string) string {
@@ -56,12 +56,11 @@ func (u *unit) read(name, text string) {
 			if u.commands[name] = append(u.commands[name], value); value == "" {
 				u.commands[name] = nil
 			}
-			u.commands[name] = u.commands[name][:min(len(u.commands[name]), maxSettings)]
-		case name == "Environment" && len(u.environment) < maxSettings:
+		case name == "Environment":
 			u.environment = append(u.environment, value)
 		case slices.Contains(triggerSettings, name) && value == "":
 			u.triggers = slices.DeleteFunc(u.triggers, func(t string) bool { return strings.HasPrefix(t, name+"=") })
-		case slices.Contains(triggerSettings, name) && len(u.triggers) < maxSettings:
+		case slices.Contains(triggerSettings, name) && len(u.triggers) < maxTriggers:
 			u.triggers = append(u.triggers, name+"="+value)
 		case name == "Unit" || name == "Service":
 			u.activates = value

@@ -83,8 +83,10 @@ func Command(words []string) []string { return frame{}.command(words) }
 // Once returns the names in list, each once, in their order.
 func Once(list []string) []string {
 	var once []string
+	seen := map[string]bool{}
 	for _, name := range list {
-		if !slices.Contains(once, name) {
+		if !seen[name] {
+			seen[name] = true
 			once = append(once, name)
 		}
 	}
