@@ -6,6 +6,7 @@ package sshdconf
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -137,9 +138,22 @@ func (r *reader) file(name string, raw []byte, match string, depth int) {
 				r.include(pattern, match, depth)
 			}
 		default:
-			r.take(Setting{strings.ToLower(words[0]), strings.Join(words[1:], " "), name, number, match})
+			r.take(Setting{keywordOf(words[0]), strings.Join(words[1:], " "), name, number, match})
 		}
 	}
+}
+
+// formerly are the names that keywords had in older versions and that sshd still takes (servconf.c of OpenSSH).
+var formerly = map[string]string{
+	"challengeresponseauthentication": "kbdinteractiveauthentication", "skeyauthentication": "kbdinteractiveauthentication",
+	"dsaauthentication": "pubkeyauthentication", "pubkeyacceptedkeytypes": "pubkeyacceptedalgorithms",
+	"hostbasedacceptedkeytypes": "hostbasedacceptedalgorithms", "hostdsakey": "hostkey", "keepalive": "tcpkeepalive",
+}
+
+// keywordOf returns the name of a setting in lower case, as it is today.
+func keywordOf(word string) string {
+	word = strings.ToLower(word)
+	return cmp.Or(formerly[word], word)
 }
 
 func (r *reader) take(s Setting) {

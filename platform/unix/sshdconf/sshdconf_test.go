@@ -52,6 +52,8 @@ func TestTheFirstValueWins(t *testing.T) {
 		{"plain", tree{start: "PermitRootLogin no\npermitrootlogin yes\n"}, map[string]string{"permitrootlogin no": start}, nil, nil},
 		{"equals sign, quotes and comments", tree{start: "# x yes\n\n Port = 2222 # not 22\nBanner=\"/etc/a b\"\nAllowUsers a\\ b 'c d'\n"},
 			map[string]string{"port 2222": start, "banner /etc/a b": start, "allowusers a b c d": start}, nil, nil},
+		{"former names", tree{start: "ChallengeResponseAuthentication yes\nKbdInteractiveAuthentication no\nPubkeyAcceptedKeyTypes x\n"},
+			map[string]string{"kbdinteractiveauthentication yes": start, "pubkeyacceptedalgorithms x": start}, nil, nil},
 		{"an include comes first where it stands first", tree{start: "Include sshd_config.d/*.conf\nX11Forwarding yes\n", "/etc/ssh/sshd_config.d/b.conf": "X11Forwarding maybe\n",
 			"/etc/ssh/sshd_config.d/a.conf": "X11Forwarding no\n", "/etc/ssh/sshd_config.d/c.txt": "x y\n", "/etc/ssh/sshd_config.d/.d.conf": "x y\n"},
 			map[string]string{"x11forwarding no": "/etc/ssh/sshd_config.d/a.conf"}, nil, nil},
