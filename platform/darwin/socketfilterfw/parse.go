@@ -129,13 +129,15 @@ const (
 	RuleBlock
 )
 
-// ParseRule parses the output of --getappblocked for one program.
+// ParseRule parses the output of --getappblocked for one program, whose path may hold any words before
+// those that count.
 func ParseRule(printed []byte) Rule {
 	text := string(printed)
+	verdict := text[strings.LastIndex(text, " is ")+1:]
 	switch {
-	case strings.Contains(text, " is blocked"):
+	case strings.HasPrefix(verdict, "is blocked"):
 		return RuleBlock
-	case strings.Contains(text, " is permitted"), strings.Contains(text, " is allowed"):
+	case strings.HasPrefix(verdict, "is permitted"), strings.HasPrefix(verdict, "is allowed"):
 		return RuleAllow
 	default:
 		return RuleUnknown

@@ -113,6 +113,7 @@ func TestRuleOfOneProgram(t *testing.T) {
 		"Incoming connection to /usr/sbin/sshd is blocked \n":                        RuleBlock,
 		"Incoming connection to /usr/sbin/sshd is permitted \n":                      RuleAllow,
 		"Application at path ( /x ) is blocked from accepting incoming connections.": RuleBlock,
+		"Incoming connection to /x is blocked /y is permitted \n":                    RuleAllow,
 		"The application is not part of the firewall \n":                             RuleUnknown,
 		"": RuleUnknown,
 	} {
