@@ -65,30 +65,34 @@ func (d dnf) pending(ctx context.Context, m machine) (updates.Pending, error) {
 		}
 		p.Gaps.Note("info.updates", "dnf leaves out the repositories whose lists are damaged or were never fetched: "+left)
 	}
+	leftIn := d.withheld(ctx, m, &p)
 	d.versions(ctx, m, &p)
-	d.security(ctx, m, &p)
+	d.security(ctx, m, leftIn, &p)
 	return p, nil
 }
 
 func (dnf) versions(ctx context.Context, m machine, p *updates.Pending) {
-	if len(p.Updates) == 0 {
+	if len(p.Updates)+len(p.Withheld) == 0 {
 		return
 	}
 	installed, err := m.installed(ctx)
 	p.Gaps.Add("packages.current", err)
 	fillCurrent(p.Updates, installed)
+	for i := range p.Withheld {
+		p.Withheld[i].Current = installed[p.Withheld[i].Name]
+	}
 }
 
 // security queries the security updates separately. Without advisories, as on CentOS Stream, they
 // are unknown.
-func (d dnf) security(ctx context.Context, m machine, p *updates.Pending) {
+func (d dnf) security(ctx context.Context, m machine, leftIn []string, p *updates.Pending) {
 	if len(m.glob("var/cache/dnf/*/repodata/*updateinfo*", "var/cache/libdnf5/*/repodata/*updateinfo*")) == 0 {
 		p.Gaps.Note("security_updates", "no repository of this machine publishes advisories")
 		return
 	}
 	secure := map[string]bool{}
-	if len(p.Updates) > 0 {
-		program, args := d.query(m, "--security")
+	if len(p.Updates)+len(p.Withheld) > 0 {
+		program, args := d.query(m, append(leftIn, "--security")...)
 		r, err := m.runExtra(ctx, program, args...)
 		if err == nil && r.Exit != 0 && r.Exit != dnfUpdates {
 			err = dnfFault(r.Exit, string(r.Stderr))
@@ -103,6 +107,11 @@ func (d dnf) security(ctx context.Context, m machine, p *updates.Pending) {
 	}
 	for i := range p.Updates {
 		p.Updates[i].Security = new(secure[p.Updates[i].Name])
+	}
+	for i := range p.Withheld {
+		if w := &p.Withheld[i]; w.Candidate != "" {
+			w.Security = new(secure[w.Name])
+		}
 	}
 	p.Security = securityNames(p.Updates)
 }

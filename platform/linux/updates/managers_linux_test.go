@@ -105,6 +105,17 @@ func TestDNFOnAMachineOfItsOwn(t *testing.T) {
 			}
 		})
 	}
+	t.Run("left out", func(t *testing.T) {
+		const file = "/etc/yum.repos.d/local.repo"
+		before, err := os.ReadFile(file)
+		must(t, err)
+		write(t, file, string(before)+"excludepkgs = secure\n")
+		p := pendingHere(t)
+		expect(t, "updates", []string{"plain.noarch 1.0-1 1.1-1"}, candidates(p.Updates))
+		expect(t, "withheld", []updates.Withheld{{Name: "secure.noarch", Current: "2:1.0-1", Candidate: "2:1.1-1", Reason: updates.Held, Security: new(true)}}, p.Withheld)
+		write(t, file, string(before))
+		expect(t, "withheld without that", []updates.Withheld{}, pendingHere(t).Withheld)
+	})
 	t.Run("locked", func(t *testing.T) {
 		const lock = "/var/cache/dnf/metadata_lock.pid"
 		write(t, lock, strconv.Itoa(os.Getpid()))
@@ -178,6 +189,15 @@ func TestZypperOnAMachineOfItsOwn(t *testing.T) {
 			}
 		})
 	}
+	t.Run("left out", func(t *testing.T) {
+		expect(t, "withheld without a lock", []updates.Withheld{}, pendingHere(t).Withheld)
+		command(t, "zypper", "--non-interactive", "addlock", "secure")
+		p := pendingHere(t)
+		expect(t, "updates", []string{"plain.noarch 1.0-1 1.1-1"}, candidates(p.Updates))
+		expect(t, "withheld", []updates.Withheld{{Name: "secure.noarch", Current: "2:1.0-1", Candidate: "2:1.1-1", Reason: updates.Held}}, p.Withheld)
+		expect(t, "security", []string{"TEST-2026:1"}, p.Security)
+		command(t, "zypper", "--non-interactive", "removelock", "secure")
+	})
 	t.Run("locked", func(t *testing.T) {
 		const lock = "/run/zypp.pid"
 		must(t, exec.Command("mount", "-t", "tmpfs", "none", "/run").Run())

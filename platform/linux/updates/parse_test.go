@@ -3,11 +3,13 @@
 package updates
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sentinel/internal/testenv"
 	"sentinel/internal/updates"
 )
 
@@ -317,4 +319,26 @@ func FuzzStreamOfZypper(f *testing.F) {
 		a, _ := parseZypper(out)
 		sound(t, a.packages(), nil)
 	})
+}
+
+// What dnf is set to leave out is listed by the options that its generation has for it.
+func TestWhatDNFLeavesOut(t *testing.T) {
+	for _, c := range []struct {
+		name, program, file, text string
+		args, locked              []string
+	}{
+		{"nothing", "dnf", "etc/dnf/dnf.conf", "[main]\n#exclude=x\nbest=True\n", nil, nil},
+		{"dnf 4", "dnf", "etc/dnf/dnf.conf", "[main]\nexclude = openssl*\n", []string{"--setopt=disable_excludes=all"}, nil},
+		{"of a repository", "dnf5", "etc/yum.repos.d/a.repo", "[a]\nexcludepkgs=x\n", []string{"--setopt=disable_excludes=*"}, nil},
+		{"all but", "dnf5", "etc/dnf/libdnf5.conf.d/a.conf", "[main]\nincludepkgs=x\n", []string{"--setopt=disable_excludes=*"}, nil},
+		{"locked versions", "dnf", versionLock, "# x\n\nopenssl-0:3.0-1.*\n", []string{"--disableplugin=versionlock"}, nil},
+		{"no locked version", "dnf", versionLock, "# x\n", nil, nil},
+		{"locked versions of dnf5", "dnf5", versionLock5, "version = \"1.0\"\n[[packages]]\nname = \"openssl\"\n[[packages.conditions]]\nkey = \"evr\"\n", nil, []string{"openssl"}},
+	} {
+		m := machine{root: testenv.Plant(t, map[string]string{"usr/bin/" + c.program: "", c.file: c.text})}
+		args, locked, err := dnf{}.leftIn(m)
+		if err != nil || !slices.Equal(args, c.args) || !slices.Equal(locked, c.locked) {
+			t.Errorf("%s: %q, %q, %v", c.name, args, locked, err)
+		}
+	}
 }

@@ -26,7 +26,7 @@ const maxOutput = 16 << 20
 
 // mainLimit bounds the run of a package manager that lists the updates: on a
 // slow disk with cold caches apt takes ten seconds. extraLimit bounds each further run,
-// of which there are at most two.
+// of which there are at most three.
 const (
 	mainLimit  = 25 * time.Second
 	extraLimit = 8 * time.Second

@@ -53,7 +53,37 @@ func (z zypper) pending(ctx context.Context, m machine) (updates.Pending, error)
 		p.Gaps.Note("info.updates", "zypper leaves out a repository: "+errorLines(answer.errors))
 	}
 	z.patches(ctx, m, &p)
+	z.withheld(ctx, m, &p)
 	return p, nil
+}
+
+// zypperLocks are the packages that zypper is to leave as they are (locks(5)).
+const zypperLocks = "etc/zypp/locks"
+
+// withheld finds what waits for packages that are locked. Patches are listed whatever is locked: without one,
+// nothing that is withheld closes a security hole.
+func (z zypper) withheld(ctx context.Context, m machine, p *updates.Pending) {
+	locked, err := anyLine(m.glob(zypperLocks), func(line string) bool { return line != "" && line[0] != '#' })
+	if err != nil {
+		p.Gaps.Add("withheld", err)
+		return
+	}
+	p.Withheld = []updates.Withheld{}
+	if !locked {
+		return
+	}
+	answer, err := z.ask(ctx, m.runExtra, "list-updates", "--all")
+	if err != nil {
+		p.Gaps.Add("withheld", err)
+		p.Withheld = nil
+		return
+	}
+	p.Withheld = leftOut(answer.packages(), p.Updates)
+	for i := range p.Withheld {
+		if p.Security != nil && len(p.Security) == 0 {
+			p.Withheld[i].Security = new(false)
+		}
+	}
 }
 
 func (z zypper) patches(ctx context.Context, m machine, p *updates.Pending) {
