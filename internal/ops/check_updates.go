@@ -18,7 +18,7 @@ var checkUpdates = Operation{
 	Effect:     Read,
 	Idempotent: true,
 	Privilege:  AnyUser,
-	Deadline:   43 * time.Second,
+	Deadline:   45 * time.Second,
 	Lists:      true,
 	Fields:     []Field{verbose("All updates in info.updates, and packages, a row with the origin of each")},
 }

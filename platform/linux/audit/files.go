@@ -272,6 +272,9 @@ func cronPermissions(_ context.Context, m *machine) audit.Finding {
 	for _, directory := range systemCron {
 		v.checkDir(m, directory, func(_ string, f hostfile.Meta) bool { return m.onlyRootWrites(f) })
 	}
+	if v.seen == 0 && v.unread == nil && !slices.ContainsFunc(userCron, m.exists) {
+		return audit.NotApplicable("cron is not here")
+	}
 	who, err := m.users()
 	if err != nil {
 		return audit.Unread("accounts", err)
@@ -281,9 +284,6 @@ func cronPermissions(_ context.Context, m *machine) audit.Finding {
 			continue // Alpine has a link
 		}
 		v.checkCrontabs(m, who, directory)
-	}
-	if v.seen == 0 && v.unread == nil {
-		return audit.NotApplicable("cron is not here")
 	}
 	return v.finding()
 }

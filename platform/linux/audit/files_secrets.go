@@ -28,7 +28,9 @@ func secretPermissions(_ context.Context, m *machine) audit.Finding {
 	v := fileVerdict{okValue: "none that everyone can read", fix: "Take the rights of others from each one that is named: sudo chmod o-rwx FILE. Change the key or the password if somebody may have read it."}
 	for _, pattern := range secretFiles {
 		for _, file := range m.matching(&v, pattern) {
-			v.check(m, file, func(f hostfile.Meta) bool { return f.Mode.IsDir() || withoutServices(f).Others()&0o006 == 0 || m.closedAbove(file) })
+			v.check(m, file, func(f hostfile.Meta) bool {
+				return f.Mode.IsDir() || withoutServices(f).Others()&0o006 == 0 || m.closedAbove(file)
+			})
 		}
 	}
 	return v.finding()

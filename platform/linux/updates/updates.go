@@ -25,10 +25,10 @@ import (
 const maxOutput = 16 << 20
 
 // mainLimit bounds the run of a package manager that lists the updates: on a
-// slow disk with cold caches apt takes ten seconds. extraLimit bounds each further run,
-// of which there are at most three.
+// slow disk with cold caches apt takes ten seconds, and beside four others on two processors three times that.
+// extraLimit bounds each further run, of which there are at most three and for which less may be left.
 const (
-	mainLimit  = 25 * time.Second
+	mainLimit  = 35 * time.Second
 	extraLimit = 8 * time.Second
 )
 
@@ -168,9 +168,16 @@ func (m machine) runMain(ctx context.Context, path string, args ...string) (syse
 	return m.run(ctx, mainLimit, path, args)
 }
 
-// runExtra is [machine.runMain] for a program whose answer only adds to the list.
+// runExtra is [machine.runMain] for a program whose answer only adds to the list: it leaves time to return that.
 func (m machine) runExtra(ctx context.Context, path string, args ...string) (sysexec.Result, error) {
-	return m.run(ctx, extraLimit, path, args)
+	limit := extraLimit
+	if end, bounded := ctx.Deadline(); bounded {
+		limit = min(limit, time.Until(end)-time.Second)
+	}
+	if limit <= 0 {
+		return sysexec.Result{}, context.DeadlineExceeded
+	}
+	return m.run(ctx, limit, path, args)
 }
 
 func (m machine) run(ctx context.Context, limit time.Duration, path string, args []string) (sysexec.Result, error) {
