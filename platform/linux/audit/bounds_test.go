@@ -28,7 +28,13 @@ var overlong = map[string]struct {
 	"maxFile": {"services.snmp", func() map[string]string {
 		return map[string]string{"etc/snmp/snmpd.conf": strings.Repeat("#\n", maxFile)}
 	}},
-	"maxUnitFiles":  {"files.units", func() map[string]string { return many("etc/systemd/system/", maxUnitFiles+1) }},
+	"maxUnitFiles": {"files.units", func() map[string]string {
+		files := map[string]string{}
+		for i := range maxUnitFiles/maxNames + 2 { // of which each has as many as a folder may
+			maps.Copy(files, many(fmt.Sprintf("etc/systemd/system/a%d.service.d/", i), maxNames))
+		}
+		return files
+	}},
 	"maxNames":      {"files.cron", func() map[string]string { return many("etc/cron.d/", maxNames+1) }},
 	"maxPrograms":   {"tree.unpackaged", func() map[string]string { return with(many("usr/bin/", maxPrograms+1), "var/lib/dpkg/status", "x\n") }},
 	"maxInterfaces": {"network.promiscuous", func() map[string]string { return many("sys/class/net/", maxInterfaces+1) }},
