@@ -159,7 +159,7 @@ func (r *restoreRun) review(on depends) {
 	r.result.Expired = len(r.known.entries) - len(stay)
 	for _, e := range stay {
 		d := r.list.denyReason(e.Address, on.protected)
-		if d != nil && !d.always && e.Forced {
+		if d != nil && !d.always && (e.Forced || e.Suspended == "" && replaceable(e.Address, d.why, stay, on.protected)) {
 			d = nil
 		}
 		switch {
@@ -177,6 +177,19 @@ func (r *restoreRun) review(on depends) {
 			r.result.Entries++
 		}
 	}
+}
+
+// replaceable says that this machine has another gateway or name server beside a, which is one by now: a
+// neighbour who is blocked can announce itself as either (RFC 4861, RFC 8106), and would lift its block.
+func replaceable(a netip.Addr, why string, listed []entry, protected []ProtectedAddr) bool {
+	if why != WhyGateway && why != WhyNameServer {
+		return false
+	}
+	return slices.ContainsFunc(protected, func(p ProtectedAddr) bool {
+		other := p.Prefix.Addr()
+		blocked := func(e entry) bool { return covers(p.Prefix, e.Address) }
+		return p.Why == why && other.Is4() == a.Is4() && !slices.ContainsFunc(listed, blocked)
+	})
 }
 
 // write saves the list. The kernel gets it even where that fails: a full disk must

@@ -125,6 +125,30 @@ func TestRestoreSuspendsWhatBecameProtectedAndResumesIt(t *testing.T) {
 	same(t, "kernel", m.addresses(), []string{"203.0.113.7", "203.0.113.8"})
 }
 
+// A neighbour who is blocked announces itself as a router, or as a name server.
+func TestNobodyLiftsTheirBlockByAnAnnouncement(t *testing.T) {
+	for name, c := range map[string]struct {
+		protected []ProtectedAddr
+		suspended int
+	}{
+		"beside another gateway":         {[]ProtectedAddr{Protect(netip.MustParseAddr("fe80::1"), WhyGateway), Protect(netip.MustParseAddr("fe80::7"), WhyGateway)}, 0},
+		"beside another name server":     {[]ProtectedAddr{Protect(netip.MustParseAddr("fe80::7"), WhyNameServer), Protect(netip.MustParseAddr("fe80::1"), WhyNameServer)}, 0},
+		"the only gateway":               {[]ProtectedAddr{Protect(netip.MustParseAddr("fe80::7"), WhyGateway), Protect(netip.MustParseAddr("fe80::1"), WhyNameServer)}, 1},
+		"the only gateway of IPv6":       {[]ProtectedAddr{Protect(netip.MustParseAddr("fe80::7"), WhyGateway), Protect(netip.MustParseAddr("192.0.2.9"), WhyGateway)}, 1},
+		"beside another that is blocked": {[]ProtectedAddr{Protect(netip.MustParseAddr("fe80::7"), WhyGateway), Protect(netip.MustParseAddr("fe80::8"), WhyGateway)}, 2},
+		"a server of files":              {[]ProtectedAddr{Protect(netip.MustParseAddr("fe80::7"), "x"), Protect(netip.MustParseAddr("fe80::1"), "x")}, 1},
+	} {
+		m := newMachine()
+		l := m.on(t)
+		mustBlock(t, l, "fe80::7", "fe80::8")
+		before := m.protected
+		m.protected = append(slices.Clone(before), c.protected...)
+		if r := restore(t, l); r.Suspended != c.suspended || len(m.held) != 2-c.suspended {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
 func TestForcedBlockIsNotSuspendedButForItself(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)
