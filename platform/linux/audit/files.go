@@ -4,16 +4,12 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/internal/humanize"
-	"sentinel/internal/posixacl"
-	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -149,216 +145,11 @@ func (m *machine) isGroup(gid int, name string) bool {
 	return false
 }
 
-// maxNames bounds how many files of a directory are looked at.
-const maxNames = 4096
-
-// A fileVerdict collects what is wrong with files.
-type fileVerdict struct {
-	seen    int
-	wrong   []string
-	unread  error
-	okValue string
-	fix     string
-}
-
-// check judges a file, through links, as whoever uses it follows them. A file that
-// does not exist is not a fault.
-func (v *fileVerdict) check(m *machine, file string, good func(hostfile.Meta) bool) {
-	f, err := m.stat(file)
-	switch {
-	case hostfile.Missing(err), errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		v.noteUnread(file, err)
-	case good(f):
-		v.seen++
-	default:
-		v.seen++
-		v.wrong = append(v.wrong, audit.At(file, 0, f.String()))
-	}
-}
-
-// checkNamed is check of a path that a user chose, looked at with the rights of that user. What the
-// user cannot see is no fault, and is passed over without a word: that it is there is not the user's to
-// know.
-func (v *fileVerdict) checkNamed(m *machine, file string, good func(hostfile.Meta) bool) {
-	if _, err := m.stat(file); err != nil && m.looksForOthers() {
-		return
-	}
-	v.check(m, file, good)
-}
-
-// checkPath judges a file with all that leads to it: whoever can replace a folder or the end of a link decides
-// what is there.
-func (v *fileVerdict) checkPath(m *machine, file string) {
-	_, weak, err := m.follow(file, m.byRoot)
-	switch {
-	case hostfile.Missing(err):
-	case err != nil:
-		v.noteUnread(file, err)
-	default:
-		v.seen++
-		if weak != "" && !slices.Contains(v.wrong, weak) {
-			v.wrong = append(v.wrong, weak)
-		}
-	}
-}
-
-// checkPaths is checkPath of a directory and of what is directly in it, whose names it returns.
-func (v *fileVerdict) checkPaths(m *machine, directory string) []string {
-	v.checkPath(m, directory)
-	names, err := m.names(directory, maxNames)
-	if err != nil && !hostfile.Missing(err) {
-		v.noteUnread(directory, err)
-	}
-	for _, name := range names {
-		v.checkPath(m, directory+"/"+name)
-	}
-	return names
-}
-
-// checkDir judges a directory and what is directly in it.
-func (v *fileVerdict) checkDir(m *machine, directory string, good func(name string, f hostfile.Meta) bool) {
-	v.check(m, directory, func(f hostfile.Meta) bool { return good("", f) })
-	names, err := m.names(directory, maxNames)
-	if hostfile.Missing(err) {
-		return
-	}
-	if err != nil {
-		v.noteUnread(directory, err)
-	}
-	for _, name := range names {
-		v.check(m, directory+"/"+name, func(f hostfile.Meta) bool { return good(name, f) })
-	}
-}
-
-func (v *fileVerdict) noteUnread(file string, err error) {
-	if v.unread == nil {
-		v.unread = &fs.PathError{Op: "look at", Path: file, Err: hostfile.Reason(err)}
-	}
-}
-
-func (v *fileVerdict) finding() audit.Finding {
-	switch {
-	case len(v.wrong) > 0:
-		return audit.Failed(humanize.Count(len(v.wrong), "file or folder has", "files and folders have")+" the wrong owner or mode", withoutLists(v.fix, v.wrong), v.wrong...)
-	case v.unread != nil:
-		return audit.Unread(v.unread.(*fs.PathError).Path, v.unread) //nolint:errorlint,forcetypeassert // miss alone sets it
-	case v.seen == 0:
-		return audit.NotApplicable("there are no such files here")
-	default:
-		return audit.Passed(humanize.Count(v.seen, "file or folder", "files and folders") + ", " + v.okValue)
-	}
-}
-
-// withoutLists adds to a fix what takes access control lists away, where the evidence names one: the
-// mode alone changes no more than what they grant at most.
-func withoutLists(fix string, evidence []string) string {
-	if slices.ContainsFunc(evidence, func(e string) bool { return strings.Contains(e, posixacl.Grants) }) {
-		fix += " An access list goes with: sudo setfacl -b FILE"
-	}
-	return fix
-}
-
 // onlyRootWrites says whether only root can change a file. A unit that is a link to
 // /dev/null is masked.
 func (m *machine) onlyRootWrites(f hostfile.Meta) bool {
 	return f.Mode&fs.ModeCharDevice != 0 || f.UID == m.Owner && (f.Mode.Perm()&0o022 == 0 || f.Others()&0o002 == 0 && f.GID == m.Owner)
 }
-
-func cronPermissions(_ context.Context, m *machine) audit.Finding {
-	v := fileVerdict{okValue: "each in the right hands", fix: "Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it runs."}
-	v.check(m, "/etc/crontab", m.onlyRootWrites)
-	v.check(m, "/etc/anacrontab", m.onlyRootWrites)
-	for _, directory := range systemCron {
-		v.checkDir(m, directory, func(_ string, f hostfile.Meta) bool { return m.onlyRootWrites(f) })
-	}
-	if v.seen == 0 && v.unread == nil && !slices.ContainsFunc(userCron, m.exists) {
-		return audit.NotApplicable("cron is not here")
-	}
-	who, err := m.users()
-	if err != nil {
-		return audit.Unread("accounts", err)
-	}
-	for _, directory := range userCron {
-		if end, _, err := m.follow(directory, m.byRoot); err == nil && end != directory && slices.Contains(userCron, end) {
-			continue // Alpine has a link
-		}
-		v.checkCrontabs(m, who, directory)
-	}
-	return v.finding()
-}
-
-// systemCron are the folders of what runs as root at its time, userCron those of crontabs; the last of each
-// are those of BusyBox on Alpine.
-var (
-	systemCron = []string{
-		"/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly", "/etc/cron.yearly",
-		"/etc/periodic/15min", "/etc/periodic/hourly", "/etc/periodic/daily", "/etc/periodic/weekly", "/etc/periodic/monthly",
-	}
-	userCron = []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron", "/var/spool/anacron", "/etc/crontabs"}
-)
-
-// checkCrontabs looks at a folder of crontabs, which have the names of their users. Whose number a directory
-// service gave is not known.
-func (v *fileVerdict) checkCrontabs(m *machine, who localUsers, directory string) {
-	names, err := m.names(directory, maxNames)
-	if err != nil && !hostfile.Missing(err) {
-		v.noteUnread(directory, err)
-	}
-	for _, name := range names {
-		v.check(m, directory+"/"+name, func(f hostfile.Meta) bool {
-			switch {
-			case f.Mode.IsDir() || m.ownsCrontab(who, name, f):
-				return true
-			case who.directoryService && f.Mode.Perm()&0o022 == 0 && !who.uids[uint32(f.UID)] && !who.has(name):
-				v.noteUnread(directory+"/"+name, errOfDirectoryService)
-				return true
-			default:
-				return false
-			}
-		})
-	}
-}
-
-var errOfDirectoryService = errors.New("it belongs to a user of the directory service, which is not asked")
-
-// ownsCrontab says whether a crontab belongs to the user whose name it has, or to
-// root.
-func (m *machine) ownsCrontab(who localUsers, name string, f hostfile.Meta) bool {
-	if f.Mode.Perm()&0o022 != 0 {
-		return false
-	}
-	return f.UID == m.Owner || slices.ContainsFunc(who.users, func(u userdb.User) bool { return u.Name == name && u.UID == f.UID })
-}
-
-func unitPermissions(_ context.Context, m *machine) audit.Finding {
-	v := fileVerdict{okValue: "root alone can change them", fix: "Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it starts."}
-	for _, directory := range unitDirs {
-		directory = path.Clean(directory)
-		if end, _, err := m.follow(directory, m.byRoot); err == nil && end != directory && slices.Contains(unitDirs, end+"/") {
-			continue // /lib is a link to /usr/lib
-		}
-		for _, name := range v.checkPaths(m, directory) {
-			if !slices.Contains(unitFolders, path.Ext(name)) {
-				continue
-			}
-			if v.seen > maxUnitFiles {
-				v.noteUnread(directory, hostfile.ErrTooLarge)
-				break
-			}
-			v.checkPaths(m, directory+"/"+name)
-		}
-	}
-	v.checkPaths(m, "/etc/init.d")
-	v.checkPath(m, "/etc/rc.local")
-	return v.finding()
-}
-
-// unitFolders are the endings of folders in unitDirs: of parts of a unit, and of links to what it starts.
-var unitFolders = []string{".d", ".wants", ".requires", ".upholds"}
-
-// maxUnitFiles bounds what is looked at in the folders of units.
-const maxUnitFiles = 20_000
 
 // bootPermissions looks at what is started. /boot/efi is FAT, which has no owners:
 // the options of its mount decide.
