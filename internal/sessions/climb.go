@@ -35,7 +35,7 @@ func (f *finder) seeds() []seed {
 func (f *finder) caller() []seed {
 	for _, pid := range f.line {
 		own := func(id SocketID) bool { return f.connected(id) && !f.servesAt(pid, portOf(f.sockets[id])) }
-		if f.describe(pid).System && slices.ContainsFunc(f.held(pid, f.accepted), own) {
+		if f.describe(pid).System && slices.ContainsFunc(f.cameIn(pid), own) {
 			return []seed{{pid: pid}}
 		}
 	}
@@ -151,9 +151,12 @@ func (f *finder) climb(pid int, terminal string) chain {
 	return c
 }
 
-// holds reports whether a process has one of the sockets open.
+// holds reports whether a process has one of the sockets open, which are sorted.
 func (f *finder) holds(pid int, list []SocketID) bool {
-	return slices.ContainsFunc(f.open(pid).Sockets, func(id SocketID) bool { return slices.Contains(list, id) })
+	return slices.ContainsFunc(f.open(pid).Sockets, func(id SocketID) bool {
+		_, has := slices.BinarySearch(list, id)
+		return has
+	})
 }
 
 // lastHolder returns the index of the last process in a line that holds one of the sockets, or 0.
@@ -175,7 +178,7 @@ func (f *finder) lastHolder(line []int, list []SocketID) (last int) {
 func (f *finder) choose(line []int) (chosen []SocketID, trusted bool) {
 	for i, pid := range line {
 		system := f.describe(pid).System
-		in := f.held(pid, func(k Socket) bool { return f.accepted(k) })
+		in := f.cameIn(pid)
 		switch shared := f.sharedAbove(in, line[i+1:]); {
 		case len(in) == 0:
 		case !system && len(shared) > 0:
@@ -189,7 +192,10 @@ func (f *finder) choose(line []int) (chosen []SocketID, trusted bool) {
 	own := len(line) > 0 && slices.Contains(f.line, line[0])
 	for _, pid := range line {
 		system := f.describe(pid).System
-		if out := f.held(pid, anySocket); len(out) > 0 && (system || own) {
+		if !system && !own {
+			continue
+		}
+		if out := f.held(pid, anySocket); len(out) > 0 {
 			return out, system
 		}
 	}
@@ -209,6 +215,16 @@ func (f *finder) held(pid int, want func(Socket) bool) (list []SocketID) {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// cameIn lists the sockets of a process that came in, once: each terminal that it serves leads to them.
+func (f *finder) cameIn(pid int) []SocketID {
+	list, known := f.came[pid]
+	if !known {
+		list = f.held(pid, f.accepted)
+		f.came[pid] = list
+	}
+	return list
 }
 
 // sharedAbove picks the sockets that a process of the system in the line holds as well.

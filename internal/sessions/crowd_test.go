@@ -4,6 +4,7 @@ package sessions
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"sentinel/internal/testenv"
@@ -37,6 +38,30 @@ func crowded(m *machine, processes, sockets, terminals int) {
 		m.Logins = append(m.Logins, Login{ID: fmt.Sprint(pid), Leader: 500_000 + pid, User: "eve", Manager: true})
 		parent = pid
 		pid++
+	}
+}
+
+// A user listens at one port on thousands of addresses, has as many connections at another address of that port,
+// and serves hundreds of terminals.
+func TestListenersOfOneUserDoNotKeepTheSessionsOfOthersFromBeingFound(t *testing.T) {
+	testenv.HangGuard(t)
+	m := sshd()
+	open := []any{}
+	for n := range 8000 {
+		m.tcp(10_000+n, fmt.Sprintf("127.1.%d.%d:4444", n/250, n%250+1), "")
+		m.tcp(20_000+n, "127.200.0.1:4444", fmt.Sprintf("127.0.0.1:%d", 1024+n))
+		open = append(open, 10_000+n, 20_000+n)
+	}
+	for n := range 900 {
+		open = append(open, fmt.Sprintf("pts/%d", 1000+n))
+	}
+	m.process(1000, 1, "server", "eve", "", open...)
+	for n := range 900 {
+		m.process(2000+n, 1000, "sh", "eve", fmt.Sprintf("pts/%d", 1000+n))
+	}
+	model, err := Find(t.Context(), m)
+	if err != nil || !slices.ContainsFunc(model.Sessions, func(s *Session) bool { return s.User == "ann" && s.Terminal == "pts/0" }) {
+		t.Errorf("the session of ann was not found: %v", err)
 	}
 }
 

@@ -31,10 +31,16 @@ func Find(ctx context.Context, source Source) (*Model, error) {
 	}
 	f := newFinder(ctx, source, snapshot)
 	for _, s := range f.seeds() {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		f.add(s)
 	}
 	f.judge()
 	for _, l := range f.logins {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		f.follow(l)
 	}
 	f.findListeners()
@@ -65,6 +71,13 @@ type place struct {
 	port  Port
 }
 
+// A door is where a server takes connections, and whose it is.
+type door struct {
+	place
+	address netip.Addr // zero for any
+	uid     int        // 0 for unknown ones too
+}
+
 type finder struct {
 	ctx       context.Context
 	source    Source
@@ -75,6 +88,8 @@ type finder struct {
 	sockets   map[SocketID]Socket
 	byEnds    map[ends]SocketID
 	listening map[place][]Socket
+	doors     map[door]bool
+	came      map[int][]SocketID            // connections of a process that came in
 	addresses map[Space]map[netip.Addr]bool // of this machine
 	line      []int                         // this run and its ancestors
 	files     map[int]Files
@@ -92,7 +107,7 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 	f := &finder{
 		ctx: ctx, source: source, snapshot: s, register: newRegister(s.Logins),
 		processes: map[int]Process{}, children: map[int][]int{},
-		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, listening: map[place][]Socket{},
+		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, listening: map[place][]Socket{}, doors: map[door]bool{}, came: map[int][]SocketID{},
 		addresses: map[Space]map[netip.Addr]bool{0: set(s.Addresses)}, files: map[int]Files{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{},
 		model: &Model{Addresses: map[netip.Addr]Claim{}, Processes: map[int]Claim{}, Units: map[string]Claim{}, Ports: map[Port]Claim{}},
 	}
@@ -109,6 +124,7 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 		if k.Listening {
 			at := place{k.Space, portOf(k)}
 			f.listening[at] = append(f.listening[at], k)
+			f.doors[doorOf(k, k.Local.Addr(), k.UID)] = true
 		} else if k.Remote.Port() != 0 && carries(k) {
 			f.byEnds[ends{k.Space, k.Protocol, k.Local, k.Remote}] = k.ID
 		}
@@ -172,9 +188,20 @@ func (f *finder) accepted(k Socket) bool {
 	if k.Protocol == "udp" && k.Remote.Port() == 0 {
 		return true
 	}
-	return slices.ContainsFunc(f.listening[place{k.Space, portOf(k)}], func(l Socket) bool {
-		return (l.UID <= 0 || l.UID == k.UID) && (l.Local.Addr().IsUnspecified() || l.Local.Addr() == k.Local.Addr())
-	})
+	for _, uid := range []int{0, k.UID} {
+		if f.doors[doorOf(k, k.Local.Addr(), uid)] || f.doors[doorOf(k, netip.Addr{}, uid)] {
+			return true
+		}
+	}
+	return false
+}
+
+// doorOf is the door at the port of a socket.
+func doorOf(k Socket, address netip.Addr, uid int) door {
+	if address.IsUnspecified() {
+		address = netip.Addr{}
+	}
+	return door{place{k.Space, portOf(k)}, address, max(uid, 0)}
 }
 
 // ancestry returns a process and its ancestors, without process 1.
