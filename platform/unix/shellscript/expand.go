@@ -35,7 +35,7 @@ func (s *scanner) arithmetic(from int) int {
 		return 0
 	}
 	open := 0
-	for i := from + 1; i+1 < len(s.text); i++ {
+	for i := from + 1; i+1 < min(len(s.text), from+maxArithmetic); i++ {
 		switch s.text[i] {
 		case '(':
 			open++

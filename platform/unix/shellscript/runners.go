@@ -123,6 +123,8 @@ func runnerOf(name string) *runner {
 
 const marks = "~=*@!^</.;"
 
+const maxCluster = 64 // letters of options in one word
+
 // mark says what the value of an option is: ' ' is nothing that is run, 0 that it has none.
 func (r *runner) mark(option string) byte {
 	for field := range strings.FieldsSeq(r.options) {
@@ -150,7 +152,7 @@ func (r *runner) option(word string) option {
 	if strings.HasPrefix(word, "--") {
 		return o
 	}
-	for i := 1; i < len(word); i++ {
+	for i := 1; i < min(len(word), maxCluster); i++ {
 		switch mark := r.mark(word[:1] + word[i:i+1]); mark {
 		case 0:
 		case '^':

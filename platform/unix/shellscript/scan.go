@@ -3,16 +3,19 @@
 package shellscript
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 )
 
 // Bounds of what is read.
 const (
-	maxWords = 4096 // of one command
-	maxNest  = 30   // of substitutions and subshells
-	maxAhead = 400  // bytes of "${…}" and of a pattern in parentheses
-	maxPipe  = 10   // commands that pass on what one of them reads
+	maxWords      = 4096 // of one command
+	maxNest       = 30   // of substitutions and subshells
+	maxAhead      = 400  // bytes of "${…}" and of a pattern in parentheses
+	maxArithmetic = 1024 // bytes of "$((…))"
+	maxKeyword    = 64   // bytes
+	maxPipe       = 10   // commands that pass on what one of them reads
 )
 
 // A simple is a simple command without its redirections.
@@ -216,13 +219,13 @@ func (s *scanner) open() {
 	after := strings.TrimLeft(s.text[s.at+1:min(len(s.text), s.at+maxAhead)], " \t")
 	switch {
 	case s.inPattern():
-	case s.has && !s.quoted && strings.HasSuffix(string(s.word), "=") && assignment.Get().Match(s.word):
+	case s.has && !s.quoted && len(s.word) <= maxAhead && bytes.HasSuffix(s.word, []byte("=")) && assignment.Get().Match(s.word):
 		s.array = string(s.word)
 		s.word, s.has = nil, false
 	case strings.HasPrefix(after, ")"): // a function
 		s.word, s.has, s.command = nil, false, nil
 		s.at += strings.IndexByte(s.text[s.at:], ')')
-	case s.has && (s.command != nil || !keywords(string(s.word))):
+	case s.has && (s.command != nil || len(s.word) > maxKeyword || !keywords(string(s.word))):
 		s.group()
 	default:
 		s.endCommand()

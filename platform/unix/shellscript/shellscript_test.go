@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/testenv"
 )
 
 func TestProgramsOfScriptsWithoutTheirArguments(t *testing.T) {
@@ -127,6 +129,29 @@ func TestScriptsOfAnySizeAreBounded(t *testing.T) {
 	b.WriteString("/usr/bin/last; /tmp/.x/evil")
 	if got := Programs(b.String()); len(got) != maxPrograms || got[maxPrograms-1] != "/tmp/.x/evil" || got[0] != "p" {
 		t.Errorf("%q", got)
+	}
+}
+
+// What users write costs no more than its length, whatever it repeats.
+func TestScriptsOfUsersTakeTheTimeOfTheirLength(t *testing.T) {
+	testenv.HangGuard(t)
+	const size = 1 << 20
+	repeated := func(text string) string { return strings.Repeat(text, size/len(text)) }
+	for name, script := range map[string]string{
+		"arithmetic that is never closed": repeated("$(('((' ))\n"), "patterns": "x" + repeated("(a)"), "options": "sudo -" + repeated("x"),
+		"elements of a long name": repeated("A") + "=(" + repeated("a "), "assignments": repeated("a=("),
+		"parameters": repeated("${a"), "parentheses": repeated("(("), "backquotes": repeated("`a"), "documents": repeated("<<E "), "redirections": repeated("1>"),
+		"quotes": repeated("\"$("), "commands within commands": "a " + repeated("$(b) "), "cases": repeated("case in in "), "eval": repeated("eval "),
+	} {
+		length := 0
+		for _, c := range commands(script, "/") {
+			for _, word := range c.words {
+				length += len(word)
+			}
+		}
+		if got := Programs(script); len(got) > maxPrograms || length > 2*len(script) {
+			t.Errorf("%s: %d programs in words of %d bytes", name, len(got), length)
+		}
 	}
 }
 
