@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -42,6 +41,11 @@ func New(root string) Reader { return Reader{root, procfs.New(root), mounts.New(
 // error beside the rest, but for processes of ordinary users, who can make that dear: nobody gains the
 // protection of others by it.
 func (r Reader) Servers(ctx context.Context, pids []int) (map[int][]Mount, error) {
+	return r.servers(ctx, pids, func(int) bool { return true })
+}
+
+// servers is [Reader.Servers] that looks into the mount namespaces of those users alone.
+func (r Reader) servers(ctx context.Context, pids []int, into func(uid int) bool) (map[int][]Mount, error) {
 	served := map[int][]uint64{}
 	skipped, err := r.proc.OpenFiles(ctx, pids, func(f procfs.OpenFile) bool {
 		if bytes.HasSuffix(f.Link, []byte("/fuse")) {
@@ -53,12 +57,23 @@ func (r Reader) Servers(ctx context.Context, pids []int) (map[int][]Mount, error
 	servers := map[int][]Mount{}
 	here, _ := r.mounts.Table() //nolint:errcheck // then that of the process has to do
 	for pid, connections := range served {
-		if list := r.servedBy(pid, connections, here); len(list) > 0 {
+		if ctx.Err() != nil {
+			return servers, ctx.Err()
+		}
+		uid, _ := r.proc.UID(pid) //nolint:errcheck // it ended; root's is the careful guess
+		of := tables{here: here}
+		if into(uid) {
+			of.there, _ = r.mounts.TableOf(pid) //nolint:errcheck // it ended
+		}
+		if list := of.servedBy(uid, connections); len(list) > 0 {
 			servers[pid] = list
 		}
 	}
 	return servers, err
 }
+
+// tables are the mounts of this run and those of a process.
+type tables struct{ here, there []*mountinfo.Info }
 
 // unread is why servers of the system may be missing.
 func unread(skipped []procfs.Skipped) (err error) {
@@ -88,23 +103,31 @@ func connection(about []byte) uint64 {
 	return unknown
 }
 
+// maxThere bounds how many mounts are told that a process alone sees: it can have as many of one as it likes.
+const maxThere = 256
+
 // servedBy lists the file systems of connections that are mounted here, or where the process is. Anybody
 // can mount in namespaces of their own, where the number of the user who mounted is one of that
 // namespace: what is not mounted here is its own user's.
-func (r Reader) servedBy(pid int, connections []uint64, here []*mountinfo.Info) (list []Mount) {
-	uid, _ := r.proc.UID(pid) //nolint:errcheck // it ended; root's is the careful guess
+func (t tables) servedBy(uid int, connections []uint64) (list []Mount) {
+	serves, told, isHere := map[uint64]bool{}, map[Mount]bool{}, map[[2]int]bool{}
+	for _, c := range connections {
+		serves[c] = true
+	}
 	add := func(m *mountinfo.Info, user int) {
-		known := slices.Contains(connections, uint64(m.Minor))
-		if found := (Mount{m.Mountpoint, m.FSType, user}); isFUSE(m) && (known || slices.Contains(connections, unknown) && user == uid) && !slices.Contains(list, found) {
+		found := Mount{m.Mountpoint, m.FSType, user}
+		if isFUSE(m) && (serves[uint64(m.Minor)] || serves[unknown] && user == uid) && !told[found] {
+			told[found] = true
 			list = append(list, found)
 		}
 	}
-	for _, m := range here {
+	for _, m := range t.here {
+		isHere[[2]int{m.Major, m.Minor}] = true
 		add(m, mounter(m))
 	}
-	there, _ := r.mounts.TableOf(pid) //nolint:errcheck // it ended
-	for _, m := range there {
-		if !slices.ContainsFunc(here, func(h *mountinfo.Info) bool { return h.Minor == m.Minor && h.Major == m.Major }) {
+	most := len(list) + maxThere
+	for _, m := range t.there {
+		if len(list) < most && !isHere[[2]int{m.Major, m.Minor}] {
 			add(m, uid)
 		}
 	}
@@ -129,7 +152,7 @@ func mounter(m *mountinfo.Info) (uid int) {
 // the processes that serve them. What others have mounted is theirs, and the machine's services do not
 // depend on it.
 func (r Reader) ByGroup(ctx context.Context) (map[string][]string, error) {
-	servers, err := r.Servers(ctx, nil)
+	servers, err := r.servers(ctx, nil, procfs.SystemAccount)
 	points := map[string][]string{}
 	for pid, served := range servers {
 		group, unread := r.proc.ControlGroup(pid)

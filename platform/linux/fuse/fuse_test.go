@@ -6,6 +6,7 @@ package fuse
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,5 +113,32 @@ func TestAMountOfAnotherNamespaceIsItsUsers(t *testing.T) {
 		if diff := cmp.Diff([]Mount{{"/mnt/a", "fuse", want}}, found[9]); diff != "" || err != nil {
 			t.Errorf("of user %s: %v %s", uid, err, diff)
 		}
+	}
+}
+
+// In a namespace of one's own a file system can be mounted very often.
+func TestAFileSystemThatIsMountedVeryOften(t *testing.T) {
+	testenv.HangGuard(t)
+	const here = "65 1 254:0 / / rw - ext4 /dev/vda rw\n70 65 0:57 / /mnt/root rw - fuse x rw,user_id=0,group_id=0\n"
+	var there strings.Builder
+	for n := range 80_000 {
+		fmt.Fprintf(&there, "%d 65 0:58 / /mnt/%d rw - fuse x rw,user_id=0,group_id=0\n", 128+n, n)
+	}
+	root := testenv.Plant(t, map[string]string{
+		"proc/9/fd/": "", "proc/9/fdinfo/3": "fuse_connection:\t58\n", "proc/9/fdinfo/4": "fuse_connection:\t57\n", "proc/self/mountinfo": here,
+		"proc/9/mountinfo": there.String(), "proc/9/status": strings.ReplaceAll("Uid:\tX\tX\tX\tX\n", "X", "1000"),
+	})
+	for _, fd := range []string{"3", "4"} {
+		if err := os.Symlink("/dev/fuse", filepath.Join(root, "proc/9/fd", fd)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := New(root).Servers(t.Context(), []int{9})
+	if err != nil || len(found[9]) != maxThere+1 || found[9][0] != (Mount{"/mnt/root", "fuse", 0}) || found[9][1] != (Mount{"/mnt/0", "fuse", 1000}) {
+		t.Errorf("%d mounts, %v", len(found[9]), err)
+	}
+	others, err := New(root).servers(t.Context(), []int{9}, func(int) bool { return false })
+	if err != nil || len(others[9]) != 1 {
+		t.Errorf("without its namespace: %d mounts, %v", len(others[9]), err)
 	}
 }
