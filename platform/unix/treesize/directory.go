@@ -70,7 +70,10 @@ type found struct {
 // errElsewhere says that another file system begins at a directory.
 var errElsewhere = errors.New("another file system")
 
-// read reads a directory to its end, or until many directories were found in it. Then it is
+// maxFound is about how many files one reading keeps.
+const maxFound = 1000
+
+// read reads a directory to its end, or until many directories or files were found in it. Then it is
 // to be read on after these: of a tree of any shape only few are known of at a time.
 func (w *walk) read(r *reader, d *directory) (f found) {
 	below, h := d.path(), d.open
@@ -87,7 +90,7 @@ func (w *walk) read(r *reader, d *directory) (f found) {
 			f.err = err
 			h.close()
 			return f
-		case state == fullBuffer && len(f.directories) > 0 || w.over(f.entries):
+		case state == fullBuffer && (len(f.directories) > 0 || len(f.linked)+len(f.files) >= maxFound) || w.over(f.entries):
 			f.open = h
 			return f
 		}

@@ -192,6 +192,39 @@ func TestAWideDirectoryIsReadInParts(t *testing.T) {
 	}
 }
 
+// Of a directory with very many names of one file only some are kept at a time.
+func TestManyNamesInOneDirectoryAreReadInParts(t *testing.T) {
+	dir := plain(t)
+	const names = 30_000
+	first := dir + "/first"
+	if err := os.WriteFile(first, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range names {
+		if err := os.Link(first, fmt.Sprintf("%s/%d", dir, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := openStart("/", dir[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.close()
+	w := newWalk(Options{Root: "/", Dir: dir, Entries: 1 << 30}, root)
+	if err := w.begin(); err != nil {
+		t.Fatal(err)
+	}
+	most, r := 0, newReader()
+	for d := w.next(); d != nil; d = w.next() {
+		f := w.read(r, d)
+		most = max(most, len(f.linked)+len(f.files))
+		w.add(d, f)
+	}
+	if tree := w.tree(); tree.Entries != names+2 || tree.Directories != 1 || len(tree.Files) != 1 || most > 10*maxFound {
+		t.Errorf("%d entries, %d directories, %d files, at most %d were kept", tree.Entries, tree.Directories, len(tree.Files), most)
+	}
+}
+
 func TestTheWayToTheDirectoryHasNoLink(t *testing.T) {
 	dir := plain(t)
 	file(t, dir+"/real/sub/f", 1)
