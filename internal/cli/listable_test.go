@@ -5,14 +5,17 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"sentinel/internal/host"
 	"sentinel/internal/journal"
 	"sentinel/internal/privilege"
 	"sentinel/internal/testenv"
+	"sentinel/platform/unix/hostfile"
 )
 
 // To find a file whose name one knows takes less than to list the directory that it is in.
@@ -27,7 +30,7 @@ func TestNamesAreThoseOfDirectoriesThatCanBeListed(t *testing.T) {
 		}
 	}
 	uid := testenv.Nobody
-	sees := session{who: journal.Who{SudoUID: &uid}, host: &host.Host{Root: "/"}}.sees()
+	sees := session{who: journal.Who{SudoUID: &uid}, host: &host.Host{Root: "/", Listable: hostfile.Listable}}.sees()
 	for mode, listed := range map[os.FileMode]bool{0o755: true, 0o711: false, 0o700: false} {
 		dir := filepath.Join(root, mode.String())
 		file := filepath.Join(dir, "merger.doc")
@@ -45,6 +48,16 @@ func TestNamesAreThoseOfDirectoriesThatCanBeListed(t *testing.T) {
 		}
 		if !sees(uid, file) {
 			t.Errorf("below %v: one's own is withheld", mode)
+		}
+	}
+	held, err := os.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close() //nolint:errcheck // only looked through
+	for _, link := range []string{"/proc/self/cwd", fmt.Sprintf("/proc/self/fd/%d", held.Fd())} {
+		if runtime.GOOS == "linux" && sees(0, link+"/.") {
+			t.Errorf("what is behind %s is seen", link)
 		}
 	}
 	if sees(0, filepath.Join(root, "gone")) {

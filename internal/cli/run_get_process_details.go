@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/humanize"
@@ -49,21 +48,9 @@ func (s session) sees() func(owner int, path string) bool {
 			return true
 		}
 		seen := false
-		err := privilege.Look(who, func() { seen = listable(path) })
+		err := privilege.Look(who, func() { seen = s.host.Listable(path) })
 		return err == nil && seen
 	}
-}
-
-// listable reports whether a path is there in a directory that can be read: to find what one knows takes less.
-func listable(path string) bool {
-	if _, err := os.Lstat(path); err != nil {
-		return false
-	}
-	dir, err := os.OpenFile(filepath.Dir(path), os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return false
-	}
-	return dir.Close() == nil
 }
 
 // identityOf reads the groups of a user. Whom the files do not know is in none.

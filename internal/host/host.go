@@ -48,9 +48,12 @@ type Host struct {
 	Health    health.Sources
 	Processes processes.Source
 	Inspector processes.Inspector // of get_process_details
-	Network   network.Source
-	Firewall  firewall.Source
-	Assets    assets.Source
+	// Listable reports whether a path is there in a directory that this thread may read. It follows no link
+	// to what a process holds.
+	Listable func(path string) bool
+	Network  network.Source
+	Firewall firewall.Source
+	Assets   assets.Source
 
 	// Live reports that this is the running system, which can be changed, and not a directory with
 	// the files of one.

@@ -40,6 +40,7 @@ import (
 	"sentinel/platform/linux/systemd"
 	linuxtrace "sentinel/platform/linux/traceroute"
 	linuxupdates "sentinel/platform/linux/updates"
+	"sentinel/platform/unix/hostfile"
 )
 
 // Open assembles Linux below root, "/" on a live system. It reads nothing.
@@ -56,6 +57,7 @@ func Open(root string) (*host.Host, error) {
 		Health:    health.Sources(root, table),
 		Processes: table,
 		Inspector: processes.NewInspector(root, runner, time.Now),
+		Listable:  hostfile.Listable,
 		StartID:   table.StartID,
 		Network:   network.New(root),
 		Firewall:  rules,

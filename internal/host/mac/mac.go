@@ -40,6 +40,7 @@ import (
 	macstartup "sentinel/platform/darwin/startup"
 	mactrace "sentinel/platform/darwin/traceroute"
 	macupdates "sentinel/platform/darwin/updates"
+	"sentinel/platform/unix/hostfile"
 )
 
 // A System provides access to a Mac.
@@ -75,6 +76,7 @@ func Open(s System) *host.Host {
 		Health:    health.Sources(health.Mac{Runner: s.Runner, EUID: s.EUID, Executable: s.Own, Now: s.Now}),
 		Processes: table,
 		Inspector: processes.NewInspector(s.Runner, s.Root, s.EUID, s.Now),
+		Listable:  hostfile.Listable,
 		StartID:   table.StartID,
 		Network:   sockets,
 		Firewall:  front,

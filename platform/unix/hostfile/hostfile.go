@@ -15,6 +15,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -120,6 +121,20 @@ func namesIn(dir *os.File, limit int) ([]string, error) {
 func Exists(path string) bool {
 	_, err := Lstat(path)
 	return err == nil
+}
+
+// Listable reports whether there is something at path in a directory that can be read: to find what one
+// knows takes less. A link to what a process holds is not followed: that may be on the file system of
+// a user, whose server need not answer.
+func Listable(path string) bool {
+	if !Exists(path) {
+		return false
+	}
+	fd, err := OpenNamed(filepath.Dir(path), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
+	if err != nil {
+		return false
+	}
+	return unix.Close(fd) == nil
 }
 
 // Missing reports whether err says that a file does not exist, as opposed to one
