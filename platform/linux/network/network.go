@@ -56,8 +56,9 @@ var transports = []transport{
 
 // Sockets implements [network.Source].
 func (s *Source) Sockets(ctx context.Context, visit func(network.Socket)) error {
+	names := interfaces{}
 	for _, t := range transports {
-		if err := s.sockets(ctx, t, visit); err != nil {
+		if err := s.sockets(ctx, t, names, visit); err != nil {
 			return err
 		}
 	}
@@ -66,12 +67,12 @@ func (s *Source) Sockets(ctx context.Context, visit func(network.Socket)) error 
 
 // sockets falls back to /proc/net only if sock_diag delivered nothing: part of a list from each
 // would count sockets twice.
-func (s *Source) sockets(ctx context.Context, t transport, visit func(network.Socket)) error {
+func (s *Source) sockets(ctx context.Context, t transport, names interfaces, visit func(network.Socket)) error {
 	if s.dump != nil {
 		seen := false
 		err := s.dump(ctx, t.number, func(d sockdiag.Socket) {
 			seen = true
-			visit(s.socket(t.protocol, procfs.Socket{Local: d.Local, Remote: d.Remote, State: d.State, Inode: d.Inode, UID: d.UID}))
+			visit(s.socket(t.protocol, names, procfs.Socket{Local: d.Local, Remote: d.Remote, State: d.State, Inode: d.Inode, UID: d.UID}))
 		})
 		if err == nil || seen || ctx.Err() != nil {
 			return err
@@ -79,7 +80,7 @@ func (s *Source) sockets(ctx context.Context, t transport, visit func(network.So
 	}
 	for _, table := range t.tables {
 		if err := s.proc.Sockets(table, func(p procfs.Socket) {
-			visit(s.socket(t.protocol, p))
+			visit(s.socket(t.protocol, names, p))
 		}); err != nil {
 			return err
 		}
@@ -87,24 +88,36 @@ func (s *Source) sockets(ctx context.Context, t transport, visit func(network.So
 	return nil
 }
 
-func (s *Source) socket(protocol network.Protocol, p procfs.Socket) network.Socket {
+func (s *Source) socket(protocol network.Protocol, names interfaces, p procfs.Socket) network.Socket {
 	return network.Socket{
 		Protocol: protocol, State: stateOf(protocol, p.State), ID: p.Inode, UID: s.proc.UserOf(p.UID),
-		Local: unmapped(p.Local), Remote: unmapped(p.Remote),
+		Local: names.unmapped(p.Local), Remote: names.unmapped(p.Remote),
 	}
+}
+
+// interfaces are the names of interfaces by index, of which each is asked for once: the kernel lists all for one.
+type interfaces map[string]string
+
+func (names interfaces) name(zone string) string {
+	known, asked := names[zone]
+	if asked {
+		return known
+	}
+	names[zone] = zone
+	if index, err := strconv.Atoi(zone); err == nil {
+		if i, err := net.InterfaceByIndex(index); err == nil {
+			names[zone] = i.Name
+		}
+	}
+	return names[zone]
 }
 
 // unmapped turns IPv4-mapped addresses into IPv4, and a zone, which is an index here, into the name
 // of its interface.
-func unmapped(a netip.AddrPort) netip.AddrPort {
+func (names interfaces) unmapped(a netip.AddrPort) netip.AddrPort {
 	ip := a.Addr().Unmap()
-	if ip.Zone() == "" {
-		return netip.AddrPortFrom(ip, a.Port())
-	}
-	if index, err := strconv.Atoi(ip.Zone()); err == nil {
-		if i, err := net.InterfaceByIndex(index); err == nil {
-			ip = ip.WithZone(i.Name)
-		}
+	if ip.Zone() != "" {
+		ip = ip.WithZone(names.name(ip.Zone()))
 	}
 	return netip.AddrPortFrom(ip, a.Port())
 }

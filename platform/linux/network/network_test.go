@@ -162,9 +162,13 @@ func TestAddressesAreUnmappedAndZonesNamed(t *testing.T) {
 		"[fe80::1%99999]:80":       "[fe80::1%99999]:80",
 		"[fe80::1%not-a-number]:0": "[fe80::1%not-a-number]:0",
 	} {
-		if got := unmapped(netip.MustParseAddrPort(text)).String(); got != want {
+		if got := (interfaces{}).unmapped(netip.MustParseAddrPort(text)).String(); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
+	}
+	names := interfaces{"1": "told"} // and so not asked for again
+	if got := names.unmapped(netip.MustParseAddrPort("[fe80::1%1]:80")).String(); got != "[fe80::1%told]:80" {
+		t.Error(got)
 	}
 }
 
