@@ -99,7 +99,7 @@ const (
 func (s *survey) shells() {
 	for _, name := range shellFiles {
 		if f, ok := s.open(name); ok {
-			s.fromTemplate(f, s.add(f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(name), When: "shell", Enabled: new(true)}, scriptPrograms([]byte(s.text(f)))...))
+			s.fromTemplate(f, s.add(f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(name), When: "shell", Enabled: new(true)}, sourcedPrograms([]byte(s.text(f)))...))
 		}
 	}
 }
@@ -374,7 +374,7 @@ func (s *survey) homeFile(u userdb.User, d homeDir, f file) {
 		programs = fileRules(s.text(f))[0].programs
 	case startup.UserUnit: // what the container runs is in its image
 	default:
-		programs = scriptPrograms([]byte(s.text(f)))
+		programs = sourcedPrograms([]byte(s.text(f)))
 	}
 	s.addUser(u, f, e, programs...)
 }
@@ -393,7 +393,7 @@ var templates = []string{"/etc/skel/", "/usr/share/base-files/dot", "/usr/share/
 
 // dotFile adds a file that a shell reads.
 func (s *survey) dotFile(u userdb.User, f file) {
-	s.fromTemplate(f, s.addUser(u, f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(f.name), When: "shell", User: u.Name, Enabled: new(true)}, scriptPrograms([]byte(s.text(f)))...))
+	s.fromTemplate(f, s.addUser(u, f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(f.name), When: "shell", User: u.Name, Enabled: new(true)}, sourcedPrograms([]byte(s.text(f)))...))
 }
 
 // fromTemplate attributes a file that is as its template has it: of those no package owns the copies.

@@ -13,7 +13,7 @@ import (
 )
 
 // wholeScript takes a file for one hook: what a shell reads, or assignments to the environment.
-func wholeScript(text string) []hook { return []hook{{programs: scriptPrograms([]byte(text))}} }
+func wholeScript(text string) []hook { return []hook{{programs: sourcedPrograms([]byte(text))}} }
 
 // eachLine calls use for the words of each line that is no comment.
 func eachLine(text string, use func(number int, line string, words []string)) {

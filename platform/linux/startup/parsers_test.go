@@ -159,7 +159,7 @@ func FuzzParsers(f *testing.F) {
 		u.read(text, text)
 		_, exec := autostart("x", text)
 		_, bus := busService("x", "", text)
-		for _, list := range [][]string{u.programs(), exec, bus, scriptPrograms([]byte(text)), openrcPrograms([]byte(text)), (&survey{}).udevPrograms(text)} {
+		for _, list := range [][]string{u.programs(), exec, bus, scriptPrograms([]byte(text)), sourcedPrograms([]byte(text)), openrcPrograms([]byte(text)), (&survey{}).udevPrograms(text)} {
 			for _, name := range list {
 				if strings.ContainsAny(name, "\n\x00") {
 					t.Errorf("%q", name)
@@ -197,5 +197,19 @@ func TestAUnitOfVeryManyPrograms(t *testing.T) {
 	found := surveyed(t, testenv.Plant(t, map[string]string{"etc/passwd": "", file: text.String()}), nil)
 	if len(found.Entries) != 1 || len(found.Entries[0].Programs) != maxPrograms || !slices.Contains(found.Unread, startup.Unread{Path: file, Err: errManyPrograms}) {
 		t.Errorf("%d entries, %v", len(found.Entries), found.Unread)
+	}
+}
+
+// What a shell reads is read whatever its first line names, and with NUL bytes; what the kernel runs is not.
+func TestFilesThatShellsReadAreRead(t *testing.T) {
+	for text, want := range map[string][2][]string{
+		"#!/usr/bin/python3\n/tmp/.x/evil\n": {nil, {"/tmp/.x/evil"}},
+		"#!/bin/sh\n/opt/a\x00b\n":           {{"/opt/ab"}, {"/opt/ab"}},
+		"\x7fELF\x00\n/opt/a\n":              {nil, {"/opt/a"}},
+	} {
+		run, sourced := scriptPrograms([]byte(text)), sourcedPrograms([]byte(text))
+		if !slices.Equal(run, want[0]) || len(sourced) == 0 || sourced[len(sourced)-1] != want[1][0] {
+			t.Errorf("%q: %q, %q", text, run, sourced)
+		}
 	}
 }

@@ -158,7 +158,11 @@ func (s *survey) script(d scriptDir, name string) {
 		return
 	}
 	enabled := (d.sourced || f.meta.Mode&0o111 != 0) && (!d.parts || !s.debian() || runParts.Get().MatchString(path.Base(name)))
-	s.add(f, startup.Entry{Kind: d.kind, Name: path.Base(name), When: d.when, User: userOf(d), Enabled: new(enabled)}, scriptPrograms(f.raw)...)
+	programs := scriptPrograms
+	if d.sourced {
+		programs = sourcedPrograms
+	}
+	s.add(f, startup.Entry{Kind: d.kind, Name: path.Base(name), When: d.when, User: userOf(d), Enabled: new(enabled)}, programs(f.raw)...)
 }
 
 // userOf is as whom the scripts of a directory run: what shells read, as whoever starts one.
@@ -172,10 +176,16 @@ func userOf(d scriptDir) string {
 // scriptPrograms returns the programs of a script of a shell; nothing for any other program.
 func scriptPrograms(raw []byte) []string {
 	first, _, _ := bytes.Cut(raw[:min(len(raw), 200)], []byte("\n"))
-	if bytes.IndexByte(raw, 0) >= 0 || bytes.HasPrefix(first, []byte("#!")) && !shebang.Get().Match(first) {
+	if bytes.IndexByte(first, 0) >= 0 || bytes.HasPrefix(first, []byte("#!")) && !shebang.Get().Match(first) {
 		return nil
 	}
-	return shellscript.Programs(string(raw))
+	return sourcedPrograms(raw)
+}
+
+// sourcedPrograms returns the programs of a file that a shell reads, to which the program that its first line
+// names is a comment, and a NUL byte nothing.
+func sourcedPrograms(raw []byte) []string {
+	return shellscript.Programs(strings.ReplaceAll(string(raw), "\x00", ""))
 }
 
 var shebang = lazyregexp.New(`^#!.*\b(?:ba|da|a|k|mk|z)?sh\b|^#!.*openrc-run`)
