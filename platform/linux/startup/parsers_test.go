@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -211,5 +213,26 @@ func TestFilesThatShellsReadAreRead(t *testing.T) {
 		if !slices.Equal(run, want[0]) || len(sourced) == 0 || sourced[len(sourced)-1] != want[1][0] {
 			t.Errorf("%q: %q, %q", text, run, sourced)
 		}
+	}
+}
+
+// What a file of a user has started with another unit may be in effect without a link.
+func TestAUnitThatAnotherWantsIsNotSaidToBeOff(t *testing.T) {
+	const dir = "home/mira/.config/systemd/user/"
+	found := surveyed(t, testenv.Plant(t, map[string]string{
+		"etc/passwd":                    "mira:x:" + strconv.Itoa(os.Geteuid()) + ":100::/home/mira:/bin/sh\n",
+		dir + "default.target.d/x.conf": "[Unit]\nWants=evil.service  job@1.service\n[X-Unit]\nWants=off.service\n",
+		dir + "evil.service":            "[Service]\nExecStart=/opt/evil\n", dir + "job@.service": "[Service]\nExecStart=/opt/job\n", dir + "off.service": "[Service]\nExecStart=/opt/off\n",
+	}), nil)
+	enabled := map[string]string{}
+	for _, e := range found.Entries {
+		enabled[e.Name] = "unknown"
+		if e.Enabled != nil {
+			enabled[e.Name] = strconv.FormatBool(*e.Enabled)
+		}
+	}
+	want := map[string]string{"default.target: x.conf": "unknown", "evil.service": "unknown", "job@.service": "unknown", "off.service": "false"}
+	if diff := cmp.Diff(want, enabled); diff != "" {
+		t.Error(diff)
 	}
 }

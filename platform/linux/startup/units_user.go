@@ -19,7 +19,8 @@ type manager struct {
 	first   map[string]file // by the names of units: of those in several directories, the first
 	parsed  map[string]unit // by the names of files, which many timers may name
 	enabled map[string]bool
-	cut     bool // not all directories were read whole
+	wanted  map[string]bool // by files of the user, which may be in effect or not
+	cut     bool            // not all directories were read whole
 }
 
 // take adds the units of a home, or of a runtime directory.
@@ -72,6 +73,10 @@ func (m *manager) index(names []string) {
 func (s *survey) homeUnits(m *manager) {
 	names := sorted(m.files)
 	m.index(names)
+	m.wanted = map[string]bool{}
+	for _, name := range names {
+		m.want(s.text(m.files[name]))
+	}
 	for _, name := range names {
 		f := m.files[name]
 		unitName, directory := path.Base(name), path.Dir(name)
@@ -101,9 +106,22 @@ func (s *survey) homeUnit(m *manager, f file, name string, u unit, enabled *bool
 	s.addUser(m.user, f, e, programs...)
 }
 
+// want notes the units that the text of a unit has started with it (systemd.unit(5)).
+func (m *manager) want(text string) {
+	settings(text, func(section, name, value string) {
+		if section == "Unit" && slices.Contains([]string{"Wants", "Requires", "BindsTo", "Upholds", "OnFailure", "OnSuccess"}, name) {
+			for unit := range strings.FieldsSeq(value) {
+				for _, one := range namesOf(unit) {
+					m.wanted[one] = true
+				}
+			}
+		}
+	})
+}
+
 // isEnabled reports whether something starts a unit; nil if that is not known.
 func (m *manager) isEnabled(unit string) *bool {
-	if m.cut && !m.enabled[unit] {
+	if !m.enabled[unit] && (m.cut || m.wanted[unit]) {
 		return nil
 	}
 	return new(m.enabled[unit])
@@ -111,7 +129,7 @@ func (m *manager) isEnabled(unit string) *bool {
 
 // isPassing reports whether a unit is one that was started by hand and is gone when it ends.
 func (m *manager) isPassing(unit, directory string) bool {
-	return strings.HasPrefix(directory, runtimePlace+"/") && path.Base(directory) == "transient" && path.Ext(unit) == ".service" && !m.enabled[unit]
+	return strings.HasPrefix(directory, runtimePlace+"/") && path.Base(directory) == "transient" && path.Ext(unit) == ".service" && !m.enabled[unit] && !m.wanted[unit]
 }
 
 // generated are the settings of a unit that systemd-xdg-autostart-generator(8) makes.
