@@ -11,6 +11,7 @@ import (
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
 	"sentinel/internal/posixacl"
+	"sentinel/platform/linux/mounts"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -47,9 +48,26 @@ func (v *fileVerdict) check(m *machine, file string, good func(hostfile.Meta) bo
 // know.
 func (v *fileVerdict) checkNamed(m *machine, file string, good func(hostfile.Meta) bool) {
 	if _, err := m.stat(file); err != nil && m.looksForOthers() {
+		if errors.Is(err, fs.ErrPermission) && m.onFUSE(file) {
+			v.noteUnread(file, errOnFUSE)
+		}
 		return
 	}
 	v.check(m, file, good)
+}
+
+// errOnFUSE is no secret: everybody reads the table of mounts.
+var errOnFUSE = errors.New("it is on a file system that a user serves, who lets nobody else in")
+
+// onFUSE reports whether a path is on a file system of FUSE, which keeps out all but the user who mounted it
+// unless told otherwise (allow_other of fuse(4)): root, with the rights of that user too.
+func (m *machine) onFUSE(name string) bool {
+	table, err := m.mounts()
+	if err != nil {
+		return false
+	}
+	on, _ := mounts.At(table, name)
+	return on != nil && strings.HasPrefix(on.FSType, "fuse")
 }
 
 // checkPath judges a file with all that leads to it: whoever can replace a folder or the end of a link decides

@@ -82,7 +82,13 @@ func (m *machine) mcp() (mcpServers, error) {
 func (all *mcpServers) add(m *machine, who localUsers, u userdb.User, name string) {
 	file := path.Join(u.Home, name)
 	raw, f, err := hostfile.ReadBelow(m.path(u.Home), name, clients.MaxFile)
-	if hostfile.Missing(err) || u.Home == "/" || errors.Is(err, fs.ErrPermission) && m.looksForOthers() {
+	if hostfile.Missing(err) || u.Home == "/" {
+		return
+	}
+	if errors.Is(err, fs.ErrPermission) && m.looksForOthers() {
+		if m.onFUSE(file) {
+			all.Miss(file, errOnFUSE)
+		}
 		return
 	}
 	if err != nil {
