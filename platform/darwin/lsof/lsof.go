@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -33,13 +34,20 @@ const (
 )
 
 // arguments request numbers instead of host and port names, full command names, and the fields
-// process, command, file, type, device, protocol, name and state.
-var arguments = []string{"-nP", "+c", "0", "-iTCP", "-iUDP", "-FpcftdPnT"}
+// process, command, user, file, type, device, protocol, name and state.
+var arguments = []string{"-nP", "+c", "0", "-iTCP", "-iUDP", "-FpcuftdPnT"}
+
+const (
+	firstPerson = 500 // where the numbers of people begin
+	nobody      = -2  // an account of macOS, whose number is also printed as 4294967294
+	unknown     = -1  // a user that was not printed
+)
 
 // A Socket is one TCP or UDP socket of a process.
 type Socket struct {
 	PID      int
-	Command  string // name of the process, at most 32 bytes
+	Command  string // name of the process, at most 32 bytes; its user chooses it
+	UID      int    // effective user of the process; -1 where it was not printed
 	Protocol network.Protocol
 	// State is empty for a TCP socket whose state was not printed. A connected UDP socket is
 	// ESTABLISHED, an unconnected one LISTEN.
@@ -52,6 +60,14 @@ type Socket struct {
 
 // Device is the address of the socket in the kernel, the same for all who hold it; it may be empty.
 func (s Socket) Device() string { return s.device }
+
+// OfSystem says that the process is one of root's or of an account of macOS, and so not one that an
+// ordinary user has started and named.
+func (s Socket) OfSystem() bool { return s.UID < firstPerson && s.UID != unknown }
+
+// OfPerson says that the process is that of a person. It is false, as [Socket.OfSystem] is, where the
+// user was not printed.
+func (s Socket) OfPerson() bool { return s.UID >= firstPerson }
 
 // Sockets returns the sockets that this user may see, once for each process that holds them.
 func Sockets(ctx context.Context, runner sysexec.Runner) ([]Socket, error) {
@@ -117,9 +133,15 @@ func parse(raw []byte) ([]Socket, error) {
 			if err != nil || pid < 0 {
 				return nil, errFields
 			}
-			owner = Socket{PID: pid}
+			owner = Socket{PID: pid, UID: unknown}
 		case 'c':
 			owner.Command = unescaped(value)
+		case 'u':
+			uid, err := userID(value)
+			if err != nil {
+				return nil, err
+			}
+			owner.UID = uid
 		case 'f':
 			end()
 		case 't', 'd', 'P', 'n', 'T':
@@ -133,6 +155,18 @@ func parse(raw []byte) ([]Socket, error) {
 	}
 	end()
 	return list, nil
+}
+
+// userID parses a number of a user, which is signed or not.
+func userID(value string) (int, error) {
+	n, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case err != nil || n < nobody || n == unknown || n > math.MaxUint32:
+		return 0, errFields
+	case n == 1<<32+nobody:
+		return nobody, nil
+	}
+	return int(n), nil
 }
 
 func (f *file) set(letter byte, value string) {

@@ -19,7 +19,7 @@ import (
 func lines(sockets []Socket) []string {
 	var list []string
 	for _, s := range sockets {
-		list = append(list, fmt.Sprintf("%d %s %s %s %v %v", s.PID, s.Command, s.Protocol, s.State, s.Local, s.Remote))
+		list = append(list, fmt.Sprintf("%d %s %d %s %s %v %v", s.PID, s.Command, s.UID, s.Protocol, s.State, s.Local, s.Remote))
 	}
 	return list
 }
@@ -30,11 +30,11 @@ func TestSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"697 UserEventAgent udp LISTEN 0.0.0.0:0 invalid AddrPort",
-		"853 Code Helper tcp LISTEN 127.0.0.1:16607 invalid AddrPort",
-		"853 Code Helper tcp ESTABLISHED [2001:db8::7]:49152 [2001:db8:1::9]:443",
-		"854 mDNSResponder udp LISTEN [::]:5353 invalid AddrPort",
-		"854 mDNSResponder udp ESTABLISHED [fe80::1]:123 [fe80::9]:123",
+		"697 UserEventAgent 0 udp LISTEN 0.0.0.0:0 invalid AddrPort",
+		"853 Code Helper 501 tcp LISTEN 127.0.0.1:16607 invalid AddrPort",
+		"853 Code Helper 501 tcp ESTABLISHED [2001:db8::7]:49152 [2001:db8:1::9]:443",
+		"854 mDNSResponder 65 udp LISTEN [::]:5353 invalid AddrPort",
+		"854 mDNSResponder 65 udp ESTABLISHED [fe80::1]:123 [fe80::9]:123",
 	}
 	if list := lines(got); !slices.Equal(list, want) {
 		t.Errorf("%s", strings.Join(list, "\n"))
@@ -72,10 +72,23 @@ func TestFailures(t *testing.T) {
 		"missing": {err: errors.New("no such file")}, "hanging": {err: context.DeadlineExceeded},
 		"silent": printed("", "", 0), "blank": printed("\n", "lsof: WARNING: x\n", 0),
 		"refused": printed("", "lsof: illegal option -- F\n", 1), "killed": printed(one, "", 137),
-		"table": printed("COMMAND PID USER\nsshd 1 root\n", "", 0), "bad PID": printed("px\n", "", 0), "noise": printed("2026-01-01 noise\n"+one, "", 0),
+		"table": printed("COMMAND PID USER\nsshd 1 root\n", "", 0), "bad PID": printed("px\n", "", 0), "bad user": printed("p1\ncx\nuroot\n", "", 0), "noise": printed("2026-01-01 noise\n"+one, "", 0),
 	} {
 		if got, err := Sockets(t.Context(), p); err == nil {
 			t.Errorf("%s: %v without an error", name, got)
+		}
+	}
+}
+
+// The number of nobody is printed with a sign or without.
+func TestWhoseProcessItIs(t *testing.T) {
+	for user, want := range map[string][2]bool{
+		"u0\n": {true, false}, "u499\n": {true, false}, "u-2\n": {true, false}, "u4294967294\n": {true, false},
+		"u500\n": {false, true}, "u2000000000\n": {false, true}, "": {false, false},
+	} {
+		got, err := parse([]byte(strings.Replace(one, "cx\n", "cx\n"+user, 1)))
+		if err != nil || len(got) != 1 || [2]bool{got[0].OfSystem(), got[0].OfPerson()} != want {
+			t.Errorf("%q: %+v, %v", user, got, err)
 		}
 	}
 }
