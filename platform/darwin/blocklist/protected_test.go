@@ -176,13 +176,29 @@ func TestTunnelsThatCarrySessions(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "the other end of the tunnel utun3") {
 		t.Errorf("a tunnel that nobody can tell about: %v", err)
 	}
-	daemon := inside + "p500\ncopenvpn\nf5\ntIPv4\nd0x9\nPUDP\nn192.0.2.10:50009->203.0.113.88:1194\np501\ncopenvpn\nf5\ntIPv4\nd0xa\nPTCP\nn127.0.0.1:7505->127.0.0.1:50010\nTST=ESTABLISHED\n"
+	daemon := inside + "p500\ncopenvpn\nu0\nf5\ntIPv4\nd0x9\nPUDP\nn192.0.2.10:50009->203.0.113.88:1194\np501\ncopenvpn\nu0\nf5\ntIPv4\nd0xa\nPTCP\nn127.0.0.1:7505->127.0.0.1:50010\nTST=ESTABLISHED\n"
 	found, err := protectedOn(t, mac().with("/usr/sbin/lsof", daemon), 0)
 	if err != nil || found["203.0.113.88/32"] != "whom openvpn has its tunnel with" || found["198.51.100.99/32"] != sessionWhy {
 		t.Errorf("%v, %v", found, err)
 	}
 	if found["127.0.0.1/32"] != "an address of this machine, on lo0" {
 		t.Errorf("%v", found)
+	}
+}
+
+// Anybody can name a program after a VPN: it makes no address one that cannot be blocked, and does not
+// stand for the tunnel that a session comes through.
+func TestProgramsOfUsersHaveNoTunnels(t *testing.T) {
+	inside := strings.Replace(sockets, "n192.0.2.10:22->203.0.113.20", "n198.51.100.7:22->198.51.100.99", 2)
+	const socket = "f5\ntIPv4\nd0x9\nPUDP\nn192.0.2.10:50009->203.0.113.66:4242\n"
+	for user, believed := range map[string]bool{"u0\n": true, "u241\n": true, "u-2\n": true, "u4294967294\n": true, "u501\n": false, "u500\n": false, "": false} {
+		found, err := protectedOn(t, mac().with("/usr/sbin/lsof", inside+"p500\ncnebula\n"+user+socket), 0)
+		if _, protected := found["203.0.113.66/32"]; protected != believed {
+			t.Errorf("%q: protected is %v", user, protected)
+		}
+		if said := err != nil && strings.Contains(err.Error(), "the other end of the tunnel utun3"); said == believed {
+			t.Errorf("%q: %v", user, err)
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func (s HostContext) sessionPeers(ctx context.Context, interfaces []routing.Inte
 func tunnelEnds(interfaces []routing.Interface, sockets []lsof.Socket, open []sessions.Connection) ([]blocklist.ProtectedAddr, error) {
 	var list []blocklist.ProtectedAddr
 	for _, k := range sockets {
-		if vpn.IsDaemon(k.Command) && k.Remote.IsValid() && !k.Remote.Addr().IsLoopback() {
+		if carriesTunnel(k) && k.Remote.IsValid() && !k.Remote.Addr().IsLoopback() {
 			list = append(list, blocklist.Protect(k.Remote.Addr(), "whom "+sanitize.Text(k.Command, 32)+" has its tunnel with"))
 		}
 	}
@@ -55,6 +55,11 @@ func tunnelEnds(interfaces []routing.Interface, sockets []lsof.Socket, open []se
 	}
 	return list, nil
 }
+
+// carriesTunnel says that the socket is one of a VPN daemon. Anybody can give a program such a name, and
+// connect it with an address that must not become one that cannot be blocked, so that the user of
+// the process decides. Its file does not: that of a daemon of Homebrew, which root runs, belongs to a person.
+func carriesTunnel(k lsof.Socket) bool { return vpn.IsDaemon(k.Command) && k.OfSystem() }
 
 // carries says that a session comes in at an address of the interface.
 func carries(i routing.Interface, open []sessions.Connection) bool {
