@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/firewall"
 	"sentinel/internal/sanitize"
+	"sentinel/platform/darwin/lsof"
 	"sentinel/platform/darwin/socketfilterfw"
 )
 
@@ -133,14 +134,14 @@ func (m *Manager) switchOff(ctx context.Context) error {
 type view struct {
 	state     socketfilterfw.State
 	apps      []socketfilterfw.App
-	appsErr   error                      // the reason why apps is unknown
-	listeners map[firewall.Port][]string // the programs that listen
+	appsErr   error // the reason why apps is unknown
+	listeners map[firewall.Port][]lsof.Socket
 }
 
 // look reads all that a ruling needs. The list of programs may be unknown: that
 // is a ruling of its own, which the owner can override.
 func (m *Manager) look(ctx context.Context) (view, error) {
-	v := view{listeners: map[firewall.Port][]string{}}
+	v := view{listeners: map[firewall.Port][]lsof.Socket{}}
 	var err error
 	if v.state, err = m.tool.State(ctx); err != nil {
 		return view{}, explain(err)
@@ -155,7 +156,7 @@ func (m *Manager) look(ctx context.Context) (view, error) {
 	for _, s := range sockets {
 		if isListener(s) {
 			p := firewall.Port{Number: s.Local.Port(), Protocol: protocol(s)}
-			v.listeners[p] = append(v.listeners[p], s.Command)
+			v.listeners[p] = append(v.listeners[p], s)
 		}
 	}
 	return v, nil
@@ -183,14 +184,9 @@ func (m *Manager) complete(ctx context.Context, apps []socketfilterfw.App) {
 // service finds what people come in to at a port. A port that nobody listens at
 // is one of a session, which came by ssh.
 func (v view) service(p firewall.Port) service {
-	for _, command := range v.listeners[p] {
-		if s, ok := servedBy(command); ok {
+	for _, l := range v.listeners[p] {
+		if s, ok := behind(l); ok {
 			return s
-		}
-		for _, s := range services() {
-			if command == "launchd" && s.port == p.Number {
-				return s
-			}
 		}
 	}
 	if len(v.listeners[p]) == 0 {
@@ -199,9 +195,22 @@ func (v view) service(p firewall.Port) service {
 	return service{}
 }
 
+// programs are those that accept the connections of a port. Beside a service, those of people that
+// share its port do not count.
+func (v view) programs(p firewall.Port) []string {
+	list := slices.Clone(v.service(p).programs)
+	served := len(list) > 0
+	for _, l := range v.listeners[p] {
+		if !served || !l.OfPerson() {
+			list = append(list, l.Command)
+		}
+	}
+	return list
+}
+
 // ruling implements [firewall.Rules].
 func (v view) ruling(p firewall.Port) firewall.Ruling {
-	programs := append(slices.Clone(v.listeners[p]), v.service(p).programs...)
+	programs := v.programs(p)
 	if v.state.BlocksAll() {
 		return firewall.Ruling{
 			Verdict: firewall.Denied, Rule: "it is set to block all incoming connections",

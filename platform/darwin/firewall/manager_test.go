@@ -221,6 +221,35 @@ func TestAnAddedServerIsAWayIn(t *testing.T) {
 	}
 }
 
+// Anybody can name a program after a server of sessions, and listen with it: it keeps the firewall
+// neither from being switched on, nor has anything let in, nor counts at the port of another.
+func TestServersOfPeopleAreNoWayIn(t *testing.T) {
+	const listens = "f5\ntIPv4\nd0x11\nPTCP\nn*:4444\nTST=LISTEN\nf6\ntIPv4\nd0x12\nPTCP\nn192.0.2.7:4444->192.0.2.9:50124\nTST=ESTABLISHED\n"
+	for _, name := range []string{"dropbear", "sshd", "sshd-session", "screensharingd", "launchd"} {
+		for user, ways := range map[string]int{"u501\n": 0, "u0\n": 2, "": 2} {
+			if name == "launchd" { // listens for others, at their ports
+				ways = 0
+			}
+			m := newMac()
+			m.sockets = "p700\nc" + name + "\n" + user + listens
+			if got, err := New(m).OpenPorts(t.Context()); err != nil || len(got.Remote) != ways || len(got.Listeners) != 1 {
+				t.Errorf("%s of %q: %+v, %v", name, user, got, err)
+			}
+		}
+		m := newMac()
+		m.builtin, m.rules, m.sockets = false, nil, "p700\nc"+name+"\nu501\n"+strings.ReplaceAll(listens, ":4444", ":5900")
+		if got, err := enable(t, m, false); err != nil || len(got.AllowedPorts) != 0 || !slices.Equal(m.changes(), []string{"--setglobalstate on"}) {
+			t.Errorf("%s: %+v, %v after %q", name, got, err, m.changes())
+		}
+	}
+	m := newMac()
+	m.rules = append(m.rules, rule{"/Users/eve/dropbear", true})
+	m.sockets = "p700\ncdropbear\nu501\nf5\ntIPv4\nd0x11\nPTCP\nn192.0.2.7:22\nTST=LISTEN\n" + strings.Replace(remoteLogin, "claunchd\n", "claunchd\nu0\n", 1)
+	if got, err := enable(t, m, false); err != nil || !slices.Equal(got.AllowedPorts, []firewall.Port{tcp(22)}) {
+		t.Errorf("beside Remote Login: %+v, %v", got, err)
+	}
+}
+
 // A Mac without remote access has nobody to lock out.
 func TestWithoutRemoteLoginNothingIsRefused(t *testing.T) {
 	m := newMac()

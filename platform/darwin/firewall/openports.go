@@ -95,27 +95,34 @@ func listening(sockets []lsof.Socket) map[uint16]bool {
 // isSession leaves out the connections that a session has opened itself, such
 // as one that forwards ports.
 func isSession(s lsof.Socket, listening map[uint16]bool) bool {
-	_, known := servedBy(s.Command)
+	_, known := servedBy(s)
 	p := s.Local.Port()
 	return known && s.Protocol == network.TCP && s.State == network.Established && (listening[p] || p < firstEphemeral)
 }
 
 // serves reports whether a listener belongs to one of the services.
 func serves(s lsof.Socket) bool {
-	if s.Protocol != network.TCP {
-		return false
-	}
-	if s.Command == "launchd" {
-		return slices.ContainsFunc(services(), func(v service) bool { return v.port == s.Local.Port() })
-	}
-	_, known := servedBy(s.Command)
-	return known
+	_, known := behind(s)
+	return known && s.Protocol == network.TCP
 }
 
-// servedBy finds the service that a program belongs to.
-func servedBy(command string) (service, bool) {
+// behind finds the service that a listener belongs to, for which launchd may listen.
+func behind(s lsof.Socket) (service, bool) {
 	for _, v := range services() {
-		if slices.ContainsFunc(v.programs, func(p string) bool { return base(p) == command }) {
+		if s.Command == "launchd" && v.port == s.Local.Port() && !s.OfPerson() {
+			return v, true
+		}
+	}
+	return servedBy(s)
+}
+
+// servedBy finds the service that a process belongs to. Anybody can give a program the name of a server,
+// so that those of people count for none: they would keep the firewall from being switched on, or
+// have something let in. Where the user is not known the name decides, as nobody can bring that about
+// for one process, and a server that does not count would be shut out.
+func servedBy(s lsof.Socket) (service, bool) {
+	for _, v := range services() {
+		if !s.OfPerson() && slices.ContainsFunc(v.programs, func(p string) bool { return base(p) == s.Command }) {
 			return v, true
 		}
 	}
