@@ -32,6 +32,7 @@ func parseLog(out []byte) (list []logins.Line, whole bool) {
 			Path     string `json:"processImagePath"`
 			Text     string `json:"eventMessage"`
 			PID      int    `json:"processID"`
+			User     *int64 `json:"userID"`
 			Finished int    `json:"finished"`
 		}
 		if json.Unmarshal(line, &e) != nil {
@@ -42,9 +43,24 @@ func parseLog(out []byte) (list []logins.Line, whole bool) {
 		if err != nil || !slices.Contains(systemDirectories, path.Dir(e.Path)) {
 			continue
 		}
-		list = append(list, logins.Line{At: at, Program: path.Base(e.Path), Text: e.Text, PID: e.PID})
+		program := path.Base(e.Path)
+		list = append(list, logins.Line{At: at, Program: program, Text: e.Text, PID: e.PID, By: ranFor(program, e.User)})
 	}
 	return list, whole
+}
+
+// sshdAccount is the number of _sshd, as whom sshd talks to clients that have not logged in.
+const sshdAccount = 75
+
+// ranFor is whose line it is, by number: anybody can run a program of macOS, such as a sshd with a
+// configuration of their own. It is empty for root and _sshd, and for sudo and su, which run as root
+// whoever calls them and name that user themselves. Where log(1) does not print a user, the path of the
+// program alone counts: nobody can leave the user out of one line, and without the lines there were no failures.
+func ranFor(program string, uid *int64) string {
+	if uid == nil || *uid == 0 || *uid == sshdAccount || program == "sudo" || program == "su" {
+		return ""
+	}
+	return strconv.FormatInt(*uid, 10)
 }
 
 // lastTime is where a line of last(1) has its time, which has no year.

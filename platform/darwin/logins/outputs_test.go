@@ -3,6 +3,7 @@
 package logins
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -34,6 +35,35 @@ func TestTheLogIsReadByThePathsOfPrograms(t *testing.T) {
 	}
 	if _, whole := parseLog([]byte(shown[:300])); whole {
 		t.Error("what was cut off is called whole")
+	}
+}
+
+// Any user can run sshd, with a configuration of their own, and have it log what it likes of whom. sudo runs as
+// root whoever called it, and says itself who that was.
+func TestALineOfSshdIsThatOfItsUser(t *testing.T) {
+	const line = `{"processImagePath":"/usr/%s","eventMessage":"Accepted password for root from 203.0.113.66 port 7 ssh2","processID":9,%s"timestamp":"2026-11-20 03:00:02.123456+0000"}` + "\n"
+	for _, c := range []struct {
+		program, user, by string
+		believed          bool
+	}{
+		{"sbin/sshd", `"userID":0,`, "", true},
+		{"libexec/sshd-session", `"userID":75,`, "", true},
+		{"libexec/sshd-session", "", "", true},
+		{"sbin/sshd", `"userID":501,`, "501", false},
+		{"libexec/sshd-session", `"userID":501,`, "501", false},
+		{"libexec/sshd-auth", `"userID":4294967294,`, "4294967294", false},
+		{"bin/login", `"userID":501,`, "501", false},
+		{"bin/sudo", `"userID":501,`, "", false},
+		{"bin/su", `"userID":501,`, "", false},
+	} {
+		got, _ := parseLog(fmt.Appendf(nil, line, c.program, c.user))
+		if len(got) != 1 || got[0].By != c.by {
+			t.Errorf("%s %s: %+v", c.program, c.user, got)
+			continue
+		}
+		if _, ok := logins.Parse(got[0]); ok != c.believed {
+			t.Errorf("%s %s: believed is %v", c.program, c.user, ok)
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ func New(root string, runner sysexec.Runner, now func() time.Time) *Reader {
 const programs = `process == "sshd" OR process == "sshd-session" OR process == "sshd-auth" OR process == "sudo" OR process == "su" OR process == "login"`
 
 // Log implements [logins.Source]. The log has the path of each program from the kernel, so that no
-// other can write in its name.
+// other can write in its name, and its user.
 func (r *Reader) Log(ctx context.Context, since time.Time) (logins.Log, error) {
 	log := logins.Log{Name: "log show"}
 	log.Notes.Note("failures.loginwindow", "what the login window refuses is not known")
