@@ -17,7 +17,6 @@ type record struct {
 	Message   string `json:"eventMessage"`
 	Program   string `json:"processImagePath"`
 	PID       int    `json:"processID"`
-	Subsystem string `json:"subsystem"`
 	Boot      string `json:"bootUUID"`
 }
 
@@ -27,7 +26,8 @@ const stampLayout = "2006-01-02 15:04:05-0700"
 // priorities of the types of messages: log(1) has no others that are kept.
 var priorities = map[string]int{"Fault": 2, "Error": 3, "Default": 5, "Info": 6, "Debug": 7}
 
-// parse decodes one line. It is false for anything but an entry.
+// parse decodes one line. It is false for anything but an entry. The entry has no unit: log(1) does not
+// tell which job of launchd a process is of, and the subsystem is whatever the program has called it.
 func parse(line []byte) (e logs.Entry, boot string, ok bool) {
 	var r record
 	if json.Unmarshal(line, &r) != nil || r.Timestamp == "" {
@@ -45,5 +45,5 @@ func parse(line []byte) (e logs.Entry, boot string, ok bool) {
 	if r.Program != "" {
 		program = path.Base(r.Program)
 	}
-	return logs.Entry{Time: t, Priority: priority, Unit: []byte(r.Subsystem), Program: []byte(program), PID: max(r.PID, 0), Text: []byte(r.Message)}, r.Boot, true
+	return logs.Entry{Time: t, Priority: priority, Program: []byte(program), PID: max(r.PID, 0), Text: []byte(r.Message)}, r.Boot, true
 }

@@ -93,6 +93,9 @@ func (s Source) Read(ctx context.Context, selection logs.Selection, yield func(l
 	if r.cut > 0 {
 		gap(fmt.Sprintf("%d times there was more than one call reads, and the newest part was left out; ask for a shorter time, a unit or a priority", r.cut))
 	}
+	if selection.Unit != "" {
+		gap("which job a line is of is not known: these were found by the name of their process or subsystem, which any program chooses")
+	}
 	if selection.Priority < 6 {
 		gap("messages of the types info and debug are read only when priority asks for them")
 	}

@@ -43,7 +43,7 @@ func TestTheNewestWindowIsAskedForFirst(t *testing.T) {
 		{Stdout: []byte(line("2026-03-04 09:30:00.000000+0000", "Strange", "first") + end)},
 	}}
 	got, c := read(t, run, logs.Selection{Since: until.Add(-3 * time.Hour), Until: until, Priority: logs.NoPriority, Unit: "com.openssh.sshd"}, 0)
-	want := []string{"11:59:00 3 com.openssh.sshd sshd-session 812 late", "11:00:00 5 com.openssh.sshd sshd-session 812 earlier", "09:30:00 -1 com.openssh.sshd sshd-session 812 first"}
+	want := []string{"11:59:00 3  sshd-session 812 late", "11:00:00 5  sshd-session 812 earlier", "09:30:00 -1  sshd-session 812 first"}
 	if !slices.Equal(got, want) || c.Logs[0].Entries != 3 || c.Logs[0].Stopped {
 		t.Errorf("%q, %+v", got, c)
 	}
@@ -51,6 +51,21 @@ func TestTheNewestWindowIsAskedForFirst(t *testing.T) {
 	for i, ends := range [][2]int64{{1772625000, 1772625601}, {1772618400, 1772625001}, {1772614800, 1772618401}} {
 		if want := fmt.Sprintf("/usr/bin/log show --style ndjson --start @%d --end @%d", ends[0], ends[1]) + predicate; run.Ran[i] != want {
 			t.Errorf("ran  %s\nwant %s", run.Ran[i], want)
+		}
+	}
+}
+
+// A program chooses the subsystem of its lines. No job of launchd is named by it, and who asks for one is
+// told by what its lines were found.
+func TestALineNamesNoJobOfItsOwnChoice(t *testing.T) {
+	for unit, told := range map[string]bool{"": false, "com.example.web": true} {
+		run := &replay.Sequence{Results: []sysexec.Result{{Stdout: []byte(strings.Replace(line("2026-03-04 12:59:00.000000+0100", "Error", "x"), "com.openssh.sshd", "com.example.web", 1) + end)}}}
+		got, c := read(t, run, logs.Selection{Since: until.Add(-time.Minute), Until: until, Priority: 6, Unit: unit}, 0)
+		if !slices.Equal(got, []string{"11:59:00 3  sshd-session 812 x"}) || c.Incomplete {
+			t.Errorf("%q: %q, %+v", unit, got, c)
+		}
+		if says := strings.Contains(fmt.Sprint(c.Gaps), "by the name of their process or subsystem, which any program chooses"); says != told {
+			t.Errorf("%q: %+v", unit, c.Gaps)
 		}
 	}
 }
