@@ -95,7 +95,7 @@ func (m *fake) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, erro
 	case c.Path == "/bin/ps":
 		return sysexec.Result{Stdout: []byte(m.ps)}, nil
 	case c.Path == "/usr/bin/log" && !m.logFails:
-		lines := append([]string{"Timestamp               Ty Process[PID:TID]"}, m.log...)
+		lines := append(slices.Clone(m.log), `{"count":1,"finished":1}`)
 		for i, line := range lines {
 			lines[i] = strings.ReplaceAll(line, "NOW", time.Now().UTC().Format(stampForm))
 		}

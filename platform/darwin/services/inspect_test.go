@@ -38,7 +38,7 @@ func TestStatusOfAJobThatRuns(t *testing.T) {
 func TestStatusOfAJobThatFailed(t *testing.T) {
 	m := mac(map[string]*job{web: with(func(j *job) { j.pid, j.keep, j.ended = 0, false, "\tlast exit code = 78: EX_CONFIG\n" })})
 	s := inspect(t, m, web).Services[0]
-	if s.Well || s.Summary != web+" failed: it ended with exit status 78 (its configuration is wrong)." || len(s.Log) != 1 || s.Log[0].Text != "web[1001:1f] cannot open port" {
+	if s.Well || s.Summary != web+" failed: it ended with exit status 78 (its configuration is wrong)." || len(s.Log) != 1 || s.Log[0].Text != "web[1001] cannot open port" {
 		t.Errorf("%+v", s)
 	}
 }

@@ -5,6 +5,7 @@ package services
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -18,9 +19,9 @@ import (
 const (
 	logProgram = "/usr/bin/log"
 	// maxLog bounds how much of one minute of the log is read, in bytes.
-	maxLog   = 1 << 20
+	maxLog   = 8 << 20 // an entry takes some 900
 	logLimit = 10 * time.Second
-	// maxAway is how old an entry may be; one that seems older was not written in UTC.
+	// maxAway is how old an entry may be; where one seems older, the clock was set.
 	maxAway = 12 * time.Minute
 )
 
@@ -36,7 +37,7 @@ func (m *manager) Log(ctx context.Context, name string, since time.Time, lines i
 	}
 	r, err := m.Runner.Run(ctx, sysexec.Command{
 		Path:      logProgram,
-		Args:      []string{"show", "--last", last, "--style", "compact", "--predicate", predicate(name, program)},
+		Args:      []string{"show", "--last", last, "--style", "ndjson", "--predicate", predicate(name, program)},
 		MaxOutput: maxLog,
 		Timeout:   logLimit,
 	})
@@ -46,10 +47,10 @@ func (m *manager) Log(ctx context.Context, name string, since time.Time, lines i
 	if r.Exit != 0 {
 		return nil, fmt.Errorf("read the log: log ended with status %d", r.Exit)
 	}
-	if !bytes.Contains(r.Stdout, []byte("Timestamp")) { // the header, which is there without entries too
+	texts, read := parseLog(r.Stdout, program, since, m.Now())
+	if !read {
 		return nil, errors.New("read the log: log printed no list of entries")
 	}
-	texts := parseLog(r.Stdout, since, m.Now())
 	return texts[max(0, len(texts)-lines):], nil
 }
 
@@ -69,53 +70,58 @@ func notOfProgram(r rune) bool {
 	return !letter && (r < '0' || r > '9') && !strings.ContainsRune(" ._-+", r)
 }
 
-const stampForm = "2006-01-02 15:04:05.000"
+// stampForm is that of timestamps, in whatever zone.
+const stampForm = "2006-01-02 15:04:05.000000-0700"
 
-// parseLog reads the compact style, a line each, below a header:
-//
-//	Timestamp               Ty Process[PID:TID]
-//	2026-03-04 05:06:07.890 E  web[812:1f3a] cannot open port
-//
-// A line without a time goes on with the one before it. What was written before
-// since is left out, and so is everything that is no entry.
-func parseLog(raw []byte, since, now time.Time) []services.LogLine {
-	texts := []services.LogLine{}
-	wanted := false
-	var at time.Time
-	for line := range strings.Lines(string(raw)) {
-		line = strings.TrimRight(line, "\r\n")
-		stamp, text, found := entry(line)
-		if found {
-			wanted, at = recent(stamp, since, now), time.Time{}
-			if away := now.Sub(stamp); away >= -time.Minute && away <= maxAway {
-				at = stamp
-			}
+// parseLog reads a line of JSON for each entry, and one at the end that says that there are no more. Each
+// entry is one text, whatever lines are in it: what a program logs can look like an entry. What was
+// written before since is left out, and so is everything that is no entry; read is false where nothing is one.
+func parseLog(raw []byte, program string, since, now time.Time) (texts []services.LogLine, read bool) {
+	texts = []services.LogLine{}
+	for line := range bytes.Lines(raw) {
+		var e entry
+		if json.Unmarshal(line, &e) != nil {
+			continue
 		}
-		if wanted && strings.TrimSpace(text) != "" {
-			texts = append(texts, services.LogLine{At: at, Text: strings.TrimSpace(text)})
+		stamp, err := time.Parse(stampForm, e.Time)
+		read = read || err == nil || e.Finished == 1
+		if err != nil || !recent(stamp, since, now) {
+			continue
 		}
+		texts = append(texts, services.LogLine{At: near(stamp, now), Text: e.text(program)})
 	}
-	return texts
+	return texts, read
 }
 
-// entry cuts the time and the type off a line.
-func entry(line string) (stamp time.Time, text string, found bool) {
-	if len(line) < len(stampForm) {
-		return time.Time{}, line, false
+// An entry is what an object of the log holds.
+type entry struct {
+	Time     string `json:"timestamp"`
+	Path     string `json:"processImagePath"`
+	PID      int    `json:"processID"`
+	Text     string `json:"eventMessage"`
+	Finished int    `json:"finished"`
+}
+
+// text says whose entry it is and what it tells. Anybody can give a program the name of the job's or of
+// launchd: one that is neither shows its whole path.
+func (e entry) text(program string) string {
+	who := e.Path
+	if e.Path == program || e.Path == "/sbin/launchd" {
+		who = path.Base(e.Path)
 	}
-	stamp, err := time.Parse(stampForm, line[:len(stampForm)])
-	if err != nil {
-		return time.Time{}, line, false
+	return strings.Join(strings.Fields(fmt.Sprintf("%s[%d] %s", who, e.PID, e.Text)), " ")
+}
+
+// near is the time of an entry; one that cannot be of the time that was asked for has none.
+func near(stamp, now time.Time) time.Time {
+	if away := now.Sub(stamp); away < -time.Minute || away > maxAway {
+		return time.Time{}
 	}
-	kind, text, _ := strings.Cut(strings.TrimLeft(line[len(stampForm):], " "), " ")
-	if len(kind) > 2 {
-		text = kind + " " + text
-	}
-	return stamp, text, true
+	return stamp
 }
 
 // recent takes entries from since on. All are of the last minute: where a time says
-// otherwise, log(1) has not used the time zone that it was given, and it does not count.
+// otherwise, the clock was set, and it does not count.
 func recent(stamp, since, now time.Time) bool {
 	away := now.Sub(stamp)
 	elsewhere := away > 2*time.Minute || away < -time.Minute

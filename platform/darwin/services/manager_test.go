@@ -5,6 +5,7 @@ package services
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -40,7 +41,7 @@ func with(change func(*job)) *job {
 }
 
 func mac(jobs map[string]*job) *fake {
-	return &fake{root: true, jobs: jobs, ps: listing, log: []string{"NOW E  web[1001:1f] cannot open port"}}
+	return &fake{root: true, jobs: jobs, ps: listing, log: []string{logged("NOW", "/usr/local/bin/web", 1001, "cannot open port")}}
 }
 
 func source(t *testing.T, m *fake) Services {
@@ -370,23 +371,29 @@ func TestInvokingUser(t *testing.T) {
 func TestLog(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 40, 0, time.UTC)
 	since := now.Add(-30 * time.Second)
-	raw := "Timestamp               Ty Process[PID:TID]\n" +
-		"2026-03-04 05:06:00.000 E  web[1:1] of the run before\n and its second line\n" +
-		"2026-03-04 05:06:11.890 E  web[812:1f3a] cannot open port\n\tit is taken\n" +
-		"2026-03-04 05:06:12.000 Df launchd[1:2f] [system/com.example.web [812]:] exited due to exit(3)\n" +
-		"2026-03-04 05:06:13.000    web[813:1] \n" +
-		"2026-03-04 01:06:13.000 Df web[813:1] in another time zone\n"
+	raw := strings.Join([]string{
+		logged("2026-03-04 05:06:00.000000+0000", "/usr/local/bin/web", 1, "of the run before"),
+		logged("2026-03-04 06:06:11.890000+0100", "/usr/local/bin/web", 812, "cannot open port\n\tit is taken"),
+		logged("2026-03-04 05:06:12.000000+0000", "/sbin/launchd", 1, "[system/com.example.web [812]:] exited due to exit(3)"),
+		"no entry",
+		logged("2026-03-04 05:06:13.000000+0000", "/usr/local/bin/web", 813, ""),
+		logged("2026-03-04 01:06:13.000000+0000", "/usr/local/bin/web", 813, "before the clock was set"),
+		`{"count":5,"finished":1}`,
+	}, "\n")
 	want := []string{
-		"web[812:1f3a] cannot open port", "it is taken", "launchd[1:2f] [system/com.example.web [812]:] exited due to exit(3)", "web[813:1]", "web[813:1] in another time zone",
+		"web[812] cannot open port it is taken", "launchd[1] [system/com.example.web [812]:] exited due to exit(3)", "web[813]", "web[813] before the clock was set",
 	}
-	if diff := cmp.Diff(want, texts(parseLog([]byte(raw), since, now))); diff != "" {
-		t.Error(diff)
+	got, read := parseLog([]byte(raw), "/usr/local/bin/web", since, now)
+	if diff := cmp.Diff(want, texts(got)); diff != "" || !read {
+		t.Fatal(read, diff)
 	}
-	if at := parseLog([]byte(raw), since, now)[2].At; !at.Equal(time.Date(2026, 3, 4, 5, 6, 12, 0, time.UTC)) {
-		t.Errorf("an entry is of %v", at)
+	if at := got[1].At; !at.Equal(time.Date(2026, 3, 4, 5, 6, 12, 0, time.UTC)) || !got[3].At.IsZero() {
+		t.Errorf("an entry is of %v, one of %v", at, got[3].At)
 	}
-	if got := parseLog([]byte("log: Cannot run while sandboxed\n"), since, now); len(got) != 0 {
-		t.Errorf("%q", got)
+	for raw, want := range map[string]bool{"log: Cannot run while sandboxed\n": false, "": false, "{}\n": false, `{"count":0,"finished":1}`: true} {
+		if got, read := parseLog([]byte(raw), "", since, now); len(got) != 0 || read != want {
+			t.Errorf("%q: %q, %v", raw, got, read)
+		}
 	}
 	for _, c := range []struct{ program, want string }{
 		{"/usr/local/bin/web", `(process == "launchd" AND eventMessage CONTAINS "com.example.web") OR process == "web"`},
@@ -396,6 +403,24 @@ func TestLog(t *testing.T) {
 		if got := predicate(web, c.program); got != c.want {
 			t.Errorf("%q: %s", c.program, got)
 		}
+	}
+}
+
+// logged is an entry as log(1) prints it.
+func logged(at, program string, pid int, text string) string {
+	return fmt.Sprintf(`{"eventMessage":%q,"processImagePath":%q,"timestamp":%q,"messageType":"Error","processID":%d}`, text, program, at, pid)
+}
+
+// What a program logs is one entry, whatever it looks like, and a program that only has the name of
+// the job's, or of launchd, is told by its path.
+func TestALineOfTheLogForgesNoOther(t *testing.T) {
+	now := time.Date(2026, 3, 4, 5, 6, 40, 0, time.UTC)
+	const stamp = "2026-03-04 05:06:12.000000+0000"
+	raw := logged(stamp, "/Users/eve/web", 66, "x\n2026-03-04 05:06:13.000 E  web[812:1f3a] port 80 is taken") + "\n" + logged(stamp, "/Users/eve/launchd", 67, "exited")
+	got, _ := parseLog([]byte(raw), "/usr/local/bin/web", time.Time{}, now)
+	want := []string{"/Users/eve/web[66] x 2026-03-04 05:06:13.000 E web[812:1f3a] port 80 is taken", "/Users/eve/launchd[67] exited"}
+	if diff := cmp.Diff(want, texts(got)); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -409,7 +434,7 @@ func texts(lines []services.LogLine) []string {
 
 func TestRecordedLogs(t *testing.T) {
 	for _, out := range testenv.RecordedOutputs(t, "log") {
-		if got := parseLog(out.Raw, time.Time{}, time.Now()); len(got) != 0 {
+		if got, _ := parseLog(out.Raw, "", time.Time{}, time.Now()); len(got) != 0 {
 			t.Errorf("%s: %q", out.Name, got)
 		}
 	}
@@ -425,9 +450,10 @@ func TestLogThatCannotBeReadIsLeftOut(t *testing.T) {
 }
 
 func FuzzLog(f *testing.F) {
-	f.Add("Timestamp               Ty Process[PID:TID]\n2026-03-04 05:06:11.890 E  web[812:1f3a] x\n y\n")
+	f.Add(logged("2026-03-04 05:06:11.890000+0000", "/usr/local/bin/web", 812, "x\n y"))
 	f.Fuzz(func(t *testing.T, raw string) {
-		for _, text := range texts(parseLog([]byte(raw), time.Time{}, time.Unix(0, 0))) {
+		got, _ := parseLog([]byte(raw), "", time.Time{}, time.Unix(0, 0))
+		for _, text := range texts(got) {
 			if text == "" || strings.Contains(text, "\n") || strings.TrimSpace(text) != text {
 				t.Errorf("%q", text)
 			}
