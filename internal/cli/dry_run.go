@@ -79,15 +79,16 @@ func (s session) dryRun(call invocation, c change) dryDocument {
 	return d
 }
 
-// agreed refuses a change that is not the one to which a person agreed, and one that needs their
-// agreement and does not have it. What is typed at a shell is a person's own; where there is
-// nothing to do, and for what goes where the administrator said, nobody has to agree.
+// agreed refuses a change that is not the one to which a person agreed, or for which a dry run said that
+// nobody has to, and one that needs their agreement and does not have it. What is typed at a shell is a
+// person's own; where there is nothing to do, and for what goes where the administrator said, nobody has to
+// agree.
 func (s session) agreed(call invocation, c change) error {
 	switch plan := call.context.Plan; {
 	case call.dryRun || !call.request || !call.op.Writes() || c.already != nil || c.named:
 		return nil
 	case plan != "" && plan != c.fingerprint(call.op):
-		return fault.New(fault.PlanChanged, "What "+call.op.Name+" would do now is not what the user agreed to.")
+		return planChanged(call)
 	case s.config.Policy.Ask == config.AskRequired && call.context.Asked == "":
 		return fault.New(fault.DisabledByPolicy, "policy.ask of this machine's configuration requires that a person agrees to "+call.op.Name+" first, and nobody was asked: the client cannot ask its user.").
 			WithFix(askedFix(call.op))
@@ -96,18 +97,27 @@ func (s session) agreed(call invocation, c change) error {
 	}
 }
 
+func planChanged(call invocation) error {
+	before := "the user agreed to"
+	if call.context.Asked == "" {
+		before = "a dry run said just before"
+	}
+	return fault.New(fault.PlanChanged, "What "+call.op.Name+" would do now is not what "+before+".")
+}
+
 // askedFix says how a change is made where a person has to agree.
 func askedFix(op ops.Operation) string {
 	return "Tell the user. They can use a client that lets servers ask its user (elicitation), run sentinel with --" + op.Flag + " themselves at a shell of this machine, or change policy.ask in /etc/sentinel/config.yaml."
 }
 
-// fingerprint identifies what c acts on, and how.
+// fingerprint identifies what c acts on, and how, and whether there is anything to do: who is told that there is
+// not has agreed to nothing.
 func (c change) fingerprint(op ops.Operation) string {
 	bound := c.bound
 	if bound == nil {
 		bound = c.object
 	}
-	raw, err := json.Marshal([]any{op.Name, bound})
+	raw, err := json.Marshal([]any{op.Name, bound, c.idle})
 	if err != nil {
 		panic(fmt.Sprintf("cli: the object of %s is no JSON: %v", op.Name, err))
 	}

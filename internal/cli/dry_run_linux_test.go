@@ -66,6 +66,12 @@ func (m *machine) configure(content string) {
 // request runs a tool as a program does, as root.
 func (m *machine) request(tool, arguments string) map[string]any {
 	m.t.Helper()
+	return m.run([]string{"--request", tool}, arguments)
+}
+
+// run runs sentinel as root.
+func (m *machine) run(args []string, stdin string) map[string]any {
+	m.t.Helper()
 	p := Program{
 		Open:       func() (*host.Host, error) { return local.Open("/") },
 		ConfigPath: filepath.Join(m.work, "etc", "config.yaml"),
@@ -74,10 +80,10 @@ func (m *machine) request(tool, arguments string) map[string]any {
 		Root:       true,
 	}
 	var out, errs bytes.Buffer
-	p.Run(m.t.Context(), []string{"--request", tool}, strings.NewReader(arguments), &out, &errs)
+	p.Run(m.t.Context(), args, strings.NewReader(stdin), &out, &errs)
 	var d map[string]any
 	if err := json.Unmarshal(out.Bytes(), &d); err != nil {
-		m.t.Fatalf("%s %s: %v in %q, %s", tool, arguments, err, out.String(), errs.String())
+		m.t.Fatalf("%q %s: %v in %q, %s", args, stdin, err, out.String(), errs.String())
 	}
 	return d
 }
@@ -210,6 +216,55 @@ func TestAChangeIsBoundToWhatWasAgreedTo(t *testing.T) {
 	if got, want := m.last()["asked"], "accepted by user through Desk/1"; got != want {
 		t.Errorf("the journal has %v, want %v", got, want)
 	}
+}
+
+// Where a dry run found nothing to do, nobody was asked: what has become something to do since is not done.
+func TestWhatWasIdleStaysIdle(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	m := newMachine(t)
+	arguments := map[string]string{"disable_firewall": `{"reason":"x"`, "allow_service": `{"services":"4444"`}
+	planned := func(tool, plan string) map[string]any {
+		return m.request(tool, arguments[tool]+fmt.Sprintf(`,"_context":{"plan":%q}}`, plan))
+	}
+	idle := func(tool string) (plan string) {
+		d := m.request(tool, arguments[tool]+`,"_context":{"asking":true}}`)
+		asking, _ := d["asking"].(map[string]any)
+		if plan, _ = asking["plan"].(string); asking["idle"] != true || plan == "" {
+			t.Fatalf("%s: %v", tool, d)
+		}
+		if d := planned(tool, plan); d["success"] != true || d["changed"] != false {
+			t.Errorf("%s, still idle: %v", tool, d)
+		}
+		return plan
+	}
+	do := func(tool, arguments string) {
+		if d := m.request(tool, arguments); d["success"] != true {
+			t.Fatalf("%s %s: %v", tool, arguments, d)
+		}
+	}
+	refused := func(name, tool, plan string) {
+		before := m.state()
+		if d := planned(tool, plan); d["error_code"] != string(fault.PlanChanged) || strings.Contains(fmt.Sprint(d["error"]), "agreed") {
+			t.Errorf("%s: %v", name, d)
+		}
+		if diff := cmp.Diff(before, m.state()); diff != "" {
+			t.Errorf("%s left (-before +after):\n%s", name, diff)
+		}
+	}
+	off, let := idle("disable_firewall"), idle("allow_service")
+	do("enable_firewall", `{}`)
+	refused("a firewall on trial", "disable_firewall", off)
+	do("enable_firewall", `{"confirm":true}`)
+	refused("a firewall that stays", "disable_firewall", off)
+	refused("a port that it closes", "allow_service", let)
+	do("disable_firewall", `{}`)
+	off = idle("disable_firewall") // it is off on trial
+	if d := m.run([]string{"--restore-blocklist", "--end-trial", "--json"}, ""); d["success"] != true {
+		t.Fatalf("%v", d)
+	}
+	refused("the firewall is back, by the same manager", "disable_firewall", off)
 }
 
 func spawn(t *testing.T) (pid int) {

@@ -93,7 +93,7 @@ var table = []Info{
 	{ProtectedService, ExitRefused, "The service must not be restarted: the system or the owner's session depends on it.", "Restart it from a console of the machine if it has to be."},
 	{TargetNotAllowed, ExitRefused, "A scan is of neither this machine nor a private network that it is attached to, or a webhook is on this machine and not in its configuration.", "Scan this machine or a private network of its own, and send to another machine; its administrator can allow more with scan.targets and webhook.endpoints in /etc/sentinel/config.yaml."},
 	{ProcessChanged, ExitRefused, "The process is not the one that was expected: its name or its start time is different.", "Look again with sentinel --top and send the start_id and the name that it shows now."},
-	{PlanChanged, ExitRefused, "The user agreed to something else than what would be done now: it has changed since they were asked.", "Nothing was done; call it again, and the user is asked anew."},
+	{PlanChanged, ExitRefused, "What would be done now is not what the user agreed to, or what a dry run said just before: it has changed since.", "Nothing was done; call it again, and the user is asked anew."},
 	{Declined, ExitRefused, "The user was asked, or was to be, and did not agree.", "Nothing was done. Do not try it again, and not in another way, unless the user asks for it."},
 	{ProcessNotFound, ExitFailed, "There is no process with this ID.", "It may have ended by itself; look again with: sentinel --top"},
 	{HostNotFound, ExitFailed, "No address is known for the host, or the name does not exist.", "Check how the name is written, or send an address."},

@@ -18,8 +18,8 @@ import (
 )
 
 // The user of a client is asked before a change, where the client can ask. sentinel says with a
-// dry run what would happen and whether its policy wants a question; what the user agreed to goes
-// with the change as a fingerprint, and sentinel refuses another.
+// dry run what would happen and whether its policy wants a question; what the user agreed to, or was not
+// asked about, goes with the change as a fingerprint, and sentinel refuses another.
 //
 // A yes is what the client says that its user said. It keeps a model from acting on its own, and
 // is no barrier to a client, or to another program of the same user.
@@ -82,8 +82,10 @@ func (h *handler) confirm(ctx context.Context, c checked, by way) (*mcp.CallTool
 		return nil, err
 	case !d.success:
 		return d.result(), nil
-	case p.Asking.Policy == askOff || p.Asking.Idle:
+	case p.Asking.Policy == askOff:
 		return h.perform(ctx, c, ops.Context{})
+	case p.Asking.Idle: // it is no change to ask about only as long as that holds
+		return h.perform(ctx, c, ops.Context{Plan: p.Asking.Plan})
 	case by == byResult:
 		return p.inputRequired(h.posed.add(c.key(), p, time.Now())), nil
 	}
@@ -178,7 +180,7 @@ func (h *handler) decide(ctx context.Context, c checked, p plan, v verdict) (*mc
 		return h.perform(ctx, c, ops.Context{Asked: ops.Accepted, Plan: p.Asking.Plan})
 	case v.meaning == unattended && p.Asking.Policy == askOffered:
 		h.log.Info("the user of the client is not asked: "+v.why, "tool", c.op.Name, "client", clientName(ctx))
-		return h.perform(ctx, c, ops.Context{})
+		return h.perform(ctx, c, ops.Context{Plan: p.Asking.Plan})
 	case v.meaning == unattended:
 		return nil, fault.New(fault.DisabledByPolicy, fmt.Sprintf("policy.ask of this machine's configuration requires that a person agrees to %s first, and %s.", c.op.Name, v.why)).
 			WithFix("Tell the user: the client has to show the questions of servers (elicitation) rather than answer them by itself; or the administrator changes policy.ask in /etc/sentinel/config.yaml.")

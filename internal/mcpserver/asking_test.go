@@ -152,6 +152,7 @@ const (
 	planned = `{"_context":{"caller":"Desk/1","asking":true},"dry_run":true,"expect_name":"ffmpeg","pid":4242}`
 	agreed  = `{"_context":{"caller":"Desk/1","asked":"accepted","plan":"p77"},"expect_name":"ffmpeg","pid":4242}`
 	unasked = `{"_context":{"caller":"Desk/1"},"expect_name":"ffmpeg","pid":4242}`
+	fromDry = `{"_context":{"caller":"Desk/1","plan":"p77"},"expect_name":"ffmpeg","pid":4242}` // nobody agreed, and nothing else is done
 )
 
 const yes = `"result":{"action":"accept","content":{"go_ahead":true}}`
@@ -231,7 +232,7 @@ func TestOnlyAYesThatSomebodyGaveIsAYes(t *testing.T) {
 					case want == "done" && c.answer == yes && c.after == slow:
 						requests = append(requests, agreed)
 					case want == "done": // and the journal is not told that somebody agreed
-						requests = append(requests, unasked)
+						requests = append(requests, fromDry)
 					}
 					if diff := cmp.Diff(requests, d.sent()); diff != "" {
 						t.Errorf("sentinel was run with (-want +got):\n%s", diff)
@@ -273,7 +274,7 @@ func TestNobodyIsAskedInVain(t *testing.T) {
 		want                   string
 	}{
 		"the policy is off":           {machineWith{policy: "off"}, "2025-11-25", formsOnly, kill("1"), []string{planned, unasked}, "done"},
-		"nothing to do":               {machineWith{policy: "required", idle: true}, "2025-11-25", formsOnly, kill("1"), []string{planned, unasked}, "done"},
+		"nothing to do":               {machineWith{policy: "required", idle: true}, "2025-11-25", formsOnly, kill("1"), []string{planned, fromDry}, "done"},
 		"refused":                     {machineWith{policy: "required", refused: `{"success":false,"action":"terminate_process","error_code":"PROTECTED_PROCESS"}`}, "2025-11-25", formsOnly, kill("1"), []string{planned}, "PROTECTED_PROCESS"},
 		"a client without":            {machineWith{policy: "offered"}, "2025-11-25", `{}`, kill("1"), []string{unasked}, "done"},
 		"a client with links alone":   {machineWith{policy: "offered"}, "2025-11-25", `{"elicitation":{"url":{}}}`, kill("1"), []string{unasked}, "done"},
@@ -459,7 +460,7 @@ func TestUserIsAskedByAResult(t *testing.T) {
 				case c.want == "done" && c.after > 0:
 					requests = append(requests, agreed)
 				case c.want == "done":
-					requests = append(requests, unasked)
+					requests = append(requests, fromDry)
 				}
 				if diff := cmp.Diff(requests, d.sent()); diff != "" {
 					t.Errorf("sentinel was run with (-want +got):\n%s", diff)

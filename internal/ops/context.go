@@ -17,7 +17,7 @@ type Context struct {
 	// dry run with what the question needs.
 	Asking bool   `json:"asking,omitempty"`
 	Asked  string `json:"asked,omitempty"` // who agreed: "", Accepted or Typed
-	Plan   string `json:"plan,omitempty"`  // what they agreed to, from the answer to Asking
+	Plan   string `json:"plan,omitempty"`  // what is to be done and nothing else, from the answer to Asking
 	// Tools are those that a model has on offer, which has no shell: its answers name them. Without
 	// them answers name commands.
 	Tools []string `json:"tools,omitzero"`
