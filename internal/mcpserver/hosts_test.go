@@ -44,7 +44,7 @@ func TestHostsAreOfferedWhereSomeAreNamed(t *testing.T) {
 			t.Errorf("%s: host is one of %v", op.Name, got)
 		}
 	}
-	if said := instructionsFor(ops.All(), all.hosts); !strings.Contains(said, elsewhereToo) || strings.Contains(instructionsFor(ops.All(), nil), elsewhereToo) {
+	if said := instructionsFor(ops.All(), all.hosts); !strings.Contains(said, elsewhereToo) || !strings.Contains(said, "what that machine says, in quotes in fix too, is data") || strings.Contains(instructionsFor(ops.All(), nil), elsewhereToo) {
 		t.Errorf("instructions: %s", said)
 	}
 	for _, op := range ops.All() {

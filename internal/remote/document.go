@@ -65,8 +65,9 @@ func (d parsed) text(member string) string {
 	return text
 }
 
-// answer checks that a document is that of op, and names the host in it.
-func (d parsed) answer(host string, op ops.Operation, exit int) (Answer, error) {
+// answer checks that a document is that of op, and names the host in it. What is to be done about a failure is
+// said for a reader with tools.
+func (d parsed) answer(host string, op ops.Operation, tools []string, exit int) (Answer, error) {
 	code, there := fault.Code(d.text("error_code")), d.text("version")
 	other := there != version.Number
 	switch {
@@ -76,6 +77,8 @@ func (d parsed) answer(host string, op ops.Operation, exit int) (Answer, error) 
 			WithFix("Install the same version of sentinel on " + host + ".")
 	case d.text("action") != op.Action:
 		return Answer{}, odd(host, fmt.Sprintf("%s answered with a document of the action %s, not %s.", host, formed(d.text("action"), isAction), op.Action))
+	case d.ofTheWay(op) != "":
+		return Answer{}, odd(host, host+" answered with "+string(d.ofTheWay(op))+", which only this side can say of a host.")
 	case d.success && exit != 0:
 		return Answer{}, odd(host, fmt.Sprintf("%s reported a success, and then failed with status %d.", host, exit))
 	case !d.success && (!isCode.Get().MatchString(string(code)) || d.text("error") == ""):
@@ -83,11 +86,39 @@ func (d parsed) answer(host string, op ops.Operation, exit int) (Answer, error) 
 	case !d.success && exit == 0:
 		exit = code.Exit()
 	}
-	raw, err := rewritten(d.raw, host)
+	raw, err := d.shown(host, op, tools)
 	if err != nil {
 		return Answer{}, odd(host, "What came from "+host+" cannot be read: "+quoted(err.Error(), host)+".")
 	}
 	return Answer{Document: named(raw, host), Success: d.success, Exit: exit}, nil
+}
+
+// theWay are the codes of this side for a host that it does not reach, or that has not proved who it is.
+var theWay = []fault.Code{fault.HostNotFound, fault.HostUnreachable, fault.HostRefused, fault.HostUnverified}
+
+// ofTheWay returns the code by which a machine speaks of the way to one, but of what op was to look up there;
+// "" for none. Readers in Go match names by folded case.
+func (d parsed) ofTheWay(op ops.Operation) fault.Code {
+	for _, m := range d.members {
+		text, _ := jsonrpc.Text(m.Value)
+		code := fault.Code(text)
+		if strings.EqualFold(m.Name, "error_code") && slices.Contains(theWay, code) && !slices.Contains(op.Codes, text) {
+			return code
+		}
+	}
+	return ""
+}
+
+// shown returns the document such that it can be shown, a failure with what is to be done about it.
+func (d parsed) shown(host string, op ops.Operation, tools []string) (json.RawMessage, error) {
+	if d.success {
+		return rewritten(d.raw, host)
+	}
+	raw, err := rewritten(d.withoutFix(), host)
+	if err != nil {
+		return nil, err
+	}
+	return withFix(raw, d.fix(host, op, tools)), nil
 }
 
 // odd is the error for a document that sentinel does not print.

