@@ -102,6 +102,7 @@ const (
 	UdevRule        Kind = "udev_rule"
 	Socket          Kind = "socket_unit"
 	PathUnit        Kind = "path_unit"
+	MountUnit       Kind = "mount_unit"
 	DropIn          Kind = "unit_drop_in"
 	Generator       Kind = "unit_generator"
 	UserUnit        Kind = "user_unit"
@@ -126,7 +127,7 @@ const (
 // kinds has the order of the kinds.
 var kinds = []Kind{
 	Preload, KernelParameter, PAMProgram, PAMModule, KernelHandler, SudoPlugin, LoginHook, AtJob, Timer, CronJob, Service, Daemon, Agent, BackgroundItem, BootScript, ModuleCommand,
-	UdevRule, Socket, PathUnit, DropIn, Generator, UserUnit, InitService, CronScript, LoginScript, NetworkScript, SleepScript, PackageHook, LogScript,
+	UdevRule, Socket, PathUnit, MountUnit, DropIn, Generator, UserUnit, InitService, CronScript, LoginScript, NetworkScript, SleepScript, PackageHook, LogScript,
 	MailProgram, FileRule, AuthorizedKey, Extension,
 	KernelModule, LibraryPath, Autostart, DBusService, ShellStart,
 }

@@ -280,7 +280,7 @@ func TestASourceThatFailsFails(t *testing.T) {
 }
 
 func TestEachKindAndWarningHasItsPlace(t *testing.T) {
-	for _, k := range []Kind{Preload, KernelParameter, PAMProgram, PAMModule, KernelHandler, SudoPlugin, LoginHook, AtJob, Timer, CronJob, Service, Daemon, Agent, BackgroundItem, BootScript, ModuleCommand, UdevRule, Socket, PathUnit, DropIn, Generator, UserUnit, InitService, CronScript, LoginScript, NetworkScript, SleepScript, PackageHook, LogScript, MailProgram, FileRule, AuthorizedKey, Extension, KernelModule, LibraryPath, Autostart, DBusService, ShellStart} {
+	for _, k := range []Kind{Preload, KernelParameter, PAMProgram, PAMModule, KernelHandler, SudoPlugin, LoginHook, AtJob, Timer, CronJob, Service, Daemon, Agent, BackgroundItem, BootScript, ModuleCommand, UdevRule, Socket, PathUnit, MountUnit, DropIn, Generator, UserUnit, InitService, CronScript, LoginScript, NetworkScript, SleepScript, PackageHook, LogScript, MailProgram, FileRule, AuthorizedKey, Extension, KernelModule, LibraryPath, Autostart, DBusService, ShellStart} {
 		if !slices.Contains(kinds, k) {
 			t.Errorf("%s has no place", k)
 		}

@@ -14,11 +14,13 @@ import (
 type unit struct {
 	commands    map[string][]string // by setting
 	environment []string
-	triggers    []string // "OnCalendar=daily", "ListenStream=/run/x"
-	activates   string   // the unit that a timer, socket or path starts
-	accepts     bool     // the socket starts an instance for each connection
-	source      string   // the file that a generator made it from
-	user        string
+	// environmentFiles have variables, a line each; a dash before a name says that there may be none.
+	environmentFiles []string
+	triggers         []string // "OnCalendar=daily", "ListenStream=/run/x"
+	activates        string   // the unit that a timer, socket or path starts
+	accepts          bool     // the socket starts an instance for each connection
+	source           string   // the file that a generator made it from
+	user             string
 }
 
 // commandSettings run programs, the main one first.
@@ -58,6 +60,10 @@ func (u *unit) read(name, text string) {
 			}
 		case name == "Environment":
 			u.environment = append(u.environment, value)
+		case name == "EnvironmentFile":
+			if u.environmentFiles = append(u.environmentFiles, value); value == "" {
+				u.environmentFiles = nil
+			}
 		case slices.Contains(triggerSettings, name) && value == "":
 			u.triggers = slices.DeleteFunc(u.triggers, func(t string) bool { return strings.HasPrefix(t, name+"=") })
 		case slices.Contains(triggerSettings, name) && len(u.triggers) < maxTriggers:
@@ -84,6 +90,17 @@ func (u unit) programs() []string {
 		list = append(list, shellscript.Command(split(line))...)
 	}
 	return shellscript.Once(list)
+}
+
+// loadedBy returns the libraries that the variables of a file make programs load.
+func loadedBy(text string) []string {
+	var list []string
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			list = append(list, shellscript.Command([]string{name + "=" + strings.Trim(value, `"'`)})...)
+		}
+	}
+	return list
 }
 
 // execPrograms returns the programs of a command line of systemd.service(5), without the characters

@@ -45,8 +45,11 @@ func newUnitSet() *unitSet {
 	return &unitSet{files: map[string]string{}, masked: map[string]bool{}, enabled: map[string]bool{}, own: map[string]bool{}, dropIns: map[string][]string{}}
 }
 
-// unitKinds are the units that start something.
-var unitKinds = map[string]startup.Kind{".service": startup.Service, ".timer": startup.Timer, ".socket": startup.Socket, ".path": startup.PathUnit}
+// unitKinds are the units that start something. Those of mounts and swap run a program of the system, and
+// are entries where they make it load something.
+var unitKinds = map[string]startup.Kind{
+	".service": startup.Service, ".timer": startup.Timer, ".socket": startup.Socket, ".path": startup.PathUnit, ".mount": startup.MountUnit, ".swap": startup.MountUnit,
+}
 
 // units finds what systemd starts, for the system and for every user.
 func (s *survey) units() {
@@ -163,11 +166,17 @@ func (s *survey) unitEntry(set *unitSet, name string, kind startup.Kind) {
 	if kind == "" {
 		e.Kind = unitKinds[path.Ext(name)]
 	}
-	programs := u.programs()
-	if path.Ext(name) != ".service" {
+	programs := s.programs(u)
+	switch unitKinds[path.Ext(name)] {
+	case startup.Service:
+	case startup.MountUnit:
+		if len(programs) == 0 {
+			return
+		}
+	default:
 		ran := s.effective(set, activated(name, u))
 		e.User = ran.user
-		programs = shellscript.Once(append(programs, ran.programs()...))
+		programs = shellscript.Once(append(programs, s.programs(ran)...))
 	}
 	added := s.add(f, e, programs...)
 	if strings.HasPrefix(f.name, "/run/systemd/generator") {
@@ -217,6 +226,34 @@ func (s *survey) effective(set *unitSet, name string) unit {
 	return u
 }
 
+// programs are those of a unit of the system, and the libraries that its files of variables make them load.
+func (s *survey) programs(u unit) []string {
+	list := u.programs()
+	for _, pattern := range u.environmentFiles {
+		for _, name := range s.matches(strings.TrimPrefix(pattern, "-")) {
+			if f, ok := s.open(name); ok {
+				list = append(list, loadedBy(s.text(f))...)
+			}
+		}
+	}
+	return shellscript.Once(list)
+}
+
+// matches are the files that a pattern of names in one directory stands for (systemd.exec(5)).
+func (s *survey) matches(pattern string) []string {
+	directory, base := path.Split(pattern)
+	if !strings.ContainsAny(base, `*?[`) {
+		return []string{pattern}
+	}
+	var list []string
+	for _, name := range s.names(directory) {
+		if ok, err := path.Match(base, name); ok && err == nil {
+			list = append(list, path.Join(directory, name))
+		}
+	}
+	return list
+}
+
 func (s *survey) dropInEntries(set *unitSet, kind startup.Kind) {
 	var units []string
 	for name := range set.dropIns {
@@ -235,7 +272,7 @@ func (s *survey) dropInEntries(set *unitSet, kind startup.Kind) {
 			if kind != "" {
 				e.Kind = kind
 			}
-			added := s.add(f, e, u.programs()...)
+			added := s.add(f, e, s.programs(u)...)
 			if strings.HasPrefix(f.name, "/run/systemd/generator") {
 				added.Origin = startup.Packaged
 			}

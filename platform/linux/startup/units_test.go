@@ -79,6 +79,27 @@ func TestSocketsOfTheSystemTellTheirOwnPrograms(t *testing.T) {
 	}
 }
 
+// The program of the system that a unit runs loads what its variables say.
+func TestUnitsTellWhatTheirVariablesMakeThemLoad(t *testing.T) {
+	got := unitPrograms(t, map[string]string{
+		"etc/systemd/system/mnt.mount":              "[Mount]\nWhat=/dev/sda1\nWhere=/mnt\nEnvironment=LD_PRELOAD=/opt/mount.so\n",
+		"etc/systemd/system/srv.mount":              "[Mount]\nWhat=/dev/sda2\nWhere=/srv\n",
+		"etc/systemd/system/dev-sdb.swap":           "[Swap]\nWhat=/dev/sdb\nEnvironmentFile=-/etc/default/swap\n",
+		"etc/systemd/system/web.service":            "[Service]\nExecStart=/usr/bin/web\nEnvironmentFile=/etc/old\nEnvironmentFile=\nEnvironmentFile=/etc/default/web*\nEnvironmentFile=/etc/none\n",
+		"etc/systemd/system/srv.mount.d/extra.conf": "[Mount]\nEnvironment=\"LD_AUDIT=/opt/audit.so\"\n",
+		"etc/old":               "LD_PRELOAD=/opt/old.so\n",
+		"etc/default/swap":      "#LD_PRELOAD=/opt/not.so\nLD_PRELOAD=\"/opt/swap.so\"\n",
+		"etc/default/web":       "OPTIONS=-a /opt/no\n",
+		"etc/default/web-local": " LD_PRELOAD=/opt/web.so:/opt/two.so\n",
+	}, nil)
+	want := map[string]string{
+		"mnt.mount": "/opt/mount.so", "dev-sdb.swap": "/opt/swap.so", "web.service": "/usr/bin/web /opt/web.so /opt/two.so", "srv.mount": "/opt/audit.so", "srv.mount: extra.conf": "/opt/audit.so",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Thousands of timers may name one large file.
 func TestAUnitIsParsedOnce(t *testing.T) {
 	s, m := newSurvey(Parts{}), &manager{parsed: map[string]unit{}}
