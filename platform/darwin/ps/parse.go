@@ -97,7 +97,7 @@ func (l listing) row(line string) (Process, bool) {
 		}
 	}
 	p.Comm = strings.TrimSpace(line)
-	return p, p.PID >= 0 && p.Comm != ""
+	return p, p.PID >= 0
 }
 
 // splitColumn splits the value of a column off a line. The start time may have the long or the short form.

@@ -44,7 +44,7 @@ type Process struct {
 	RSS     uint64        // resident memory, bytes
 	Started time.Time     // to the second, by the clock at that time
 	// Comm is the first argument: often the path of the program, for a login shell a name with a
-	// leading dash, and for a zombie a name in parentheses. It may contain blanks.
+	// leading dash, and for a zombie a name in parentheses. It may contain blanks, and be empty.
 	Comm string
 }
 

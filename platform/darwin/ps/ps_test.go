@@ -116,6 +116,18 @@ func TestANameWithANewlineForgesNoRow(t *testing.T) {
 	}
 }
 
+// Who starts a program with an empty first argument hides it from nobody.
+func TestAProcessWithoutANameIsListed(t *testing.T) {
+	nameless := strings.Replace(zsh, "-zsh", "", 1)
+	got, err := Table(t.Context(), printing{out: header + nameless + victim})
+	if err != nil || len(got) != 2 || got[0].PID != 1801 || got[0].Comm != "" || got[0].UID != 501 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := Lookup(t.Context(), printing{out: header + nameless}, 1801); err != nil || len(got) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestFailures(t *testing.T) {
 	hang := context.DeadlineExceeded
 	for name, p := range map[string]printing{
