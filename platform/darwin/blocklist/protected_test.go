@@ -184,6 +184,13 @@ func TestTunnelsThatCarrySessions(t *testing.T) {
 	if found["127.0.0.1/32"] != "an address of this machine, on lo0" {
 		t.Errorf("%v", found)
 	}
+	const more = "utun4: flags=8051<UP,POINTOPOINT,RUNNING,MULTICAST> mtu 1380\n\tinet6 fe80::1%utun4 prefixlen 64 scopeid 0x9\n"
+	for extra, known := range map[string]bool{more: true, more + "\tinet 198.51.100.40 --> 198.51.100.41 netmask 0xffffffff\n": false} {
+		_, err := protectedOn(t, mac().with("/usr/sbin/lsof", daemon).with("/sbin/ifconfig", cards+extra), 0)
+		if (err == nil) != known || err != nil && !strings.Contains(err.Error(), "the other end of the tunnel utun3") {
+			t.Errorf("beside %q: %v", extra, err)
+		}
+	}
 }
 
 // Anybody can name a program after a VPN: it makes no address one that cannot be blocked, and does not
