@@ -45,7 +45,15 @@ func asksForCheck(args []string) bool { return slices.Contains(args, "--check") 
 
 // uncheckable is the result when there is no answer to judge.
 func uncheckable(d fault.Document) nagios.Result {
-	return nagios.Result{Status: nagios.Unknown, Text: strings.TrimSuffix(d.Error, ".") + ". " + d.Fix}
+	return nagios.Result{Status: nagios.Unknown, Text: sentence(d.Error) + " " + d.Fix}
+}
+
+// sentence ends a text with a full stop, of which what another machine says has one before its mark.
+func sentence(text string) string {
+	if strings.HasSuffix(text, `."`) {
+		return text
+	}
+	return strings.TrimSuffix(text, ".") + "."
 }
 
 // someOf shows the first of a list of names.

@@ -119,7 +119,7 @@ func TestAnActionOnAnotherMachine(t *testing.T) {
 		"updates that are not known": {"--host web1 --check-updates --check", "", printed(`{"success":true,"action":"check_updates","version":"0.1.0","info":{},"unavailable":[{"field":"info.updates_available","reason":"apt is not there"}]}`, 0),
 			"web1 sentinel --request check_updates", `{"_context":{CALLER},"verbose":true}`, 3, []string{"SENTINEL UPDATES UNKNOWN - Which updates wait cannot be told: apt is not there."}},
 		"a failure for a monitoring system": {"--host web1 --check", "", printed(`{"success":false,"action":"system_health","version":"0.1.0","error":"It has no time.","error_code":"TIMEOUT","fix":"Wait."}`, 1),
-			"web1 sentinel --request get_system_health", `{"_context":{CALLER}}`, 3, []string{"SENTINEL HEALTH UNKNOWN - It has no time. On web1: Try again; ", `(web1 says: "Wait.")`}},
+			"web1 sentinel --request get_system_health", `{"_context":{CALLER}}`, 3, []string{`SENTINEL HEALTH UNKNOWN - web1 says: "It has no time." On web1: Try again; `, `(web1 says: "Wait.")`}},
 		"no connection for a monitoring system": {"--host web1 --security-audit --check", "", func(string) sysexec.Result {
 			return sysexec.Result{Exit: 255, Stderr: []byte("ssh: connect to host 192.0.2.7 port 22: Connection refused\n")}
 		}, "web1 sentinel --request security_audit", `{"_context":{CALLER},"verbose":true}`, 3, []string{"SENTINEL AUDIT UNKNOWN - web1 refuses the connection."}},

@@ -49,6 +49,16 @@ func toolIn(word string) (name string, ok bool) {
 	return All()[at].Name, true
 }
 
+// IsCall reports whether a text is the call of one tool, as [AsCalls] writes it, and nothing else.
+func IsCall(text string) bool {
+	name, arguments, given := strings.Cut(text, " ")
+	if _, known := ByName(name); !known || !given {
+		return known
+	}
+	members, rest := cutObject(arguments)
+	return members != nil && rest == ""
+}
+
 // onHost writes the host behind the name of a tool and returns the rest, in which more may be named. A name
 // that is a word of the language is one only with arguments.
 func onHost(said *strings.Builder, name, after, host string) (rest string) {

@@ -21,9 +21,32 @@ const maxText = 16 << 10
 // of anybody on that machine, passed on as it is.
 var advice = []string{"error", "next", "fix", "fix_note", "details", "warnings", "restart_note"}
 
-// isAdvice reports whether a member has advice. Readers in Go match names by folded case.
-func isAdvice(name string) bool {
-	return slices.ContainsFunc(advice, func(a string) bool { return strings.EqualFold(a, name) })
+// sentences are the advice that an answer consists of, or ends with. They could be told as this side's, and so
+// it is said who says them, but for the call of a tool, which is here about that host.
+var sentences = []string{"error", "next"}
+
+// A voice says how the text of a member is to be read.
+type voice int
+
+const (
+	ofAnybody voice = iota // data of that machine
+	ofHost                 // advice
+	quotedOf               // a sentence
+)
+
+// below returns the voice of a member. Readers in Go match names by folded case.
+func (v voice) below(name string) voice {
+	among := func(list []string) bool {
+		return slices.ContainsFunc(list, func(one string) bool { return strings.EqualFold(one, name) })
+	}
+	switch {
+	case among(sentences):
+		return quotedOf
+	case v != ofAnybody || among(advice):
+		return ofHost
+	default:
+		return ofAnybody
+	}
 }
 
 // errTwice reports names of one object that cannot be told apart when they are shown.
@@ -36,7 +59,7 @@ func rewritten(raw json.RawMessage, host string) (json.RawMessage, error) {
 	r.in.UseNumber() // as it is written
 	r.texts = json.NewEncoder(&r.out)
 	r.texts.SetEscapeHTML(false)
-	err := r.value(false)
+	err := r.value(ofAnybody)
 	return r.out.Bytes(), err
 }
 
@@ -50,7 +73,7 @@ type rewriter struct {
 }
 
 // value rewrites one value.
-func (r *rewriter) value(advised bool) error {
+func (r *rewriter) value(by voice) error {
 	token, err := r.in.Token()
 	if err != nil {
 		return err
@@ -59,12 +82,12 @@ func (r *rewriter) value(advised bool) error {
 	case json.Delim:
 		r.out.WriteString(v.String())
 		if v == '{' {
-			err = r.members(advised)
+			err = r.members(by)
 		} else {
-			err = r.items(advised)
+			err = r.items(by)
 		}
 	case string:
-		err = r.text(r.shown(v, advised))
+		err = r.text(r.shown(v, by))
 	case nil:
 		r.out.WriteString("null")
 	default: // a number or a boolean
@@ -74,15 +97,18 @@ func (r *rewriter) value(advised bool) error {
 }
 
 // shown returns a text that a terminal and a reader can be shown.
-func (r *rewriter) shown(text string, advised bool) string {
-	if advised {
+func (r *rewriter) shown(text string, by voice) string {
+	if by != ofAnybody {
 		text = ops.OnHost(sanitize.Text(text, maxText), r.host)
+	}
+	if by == quotedOf && !ops.IsCall(text) {
+		return r.host + " says: " + sanitize.Quoted(text, maxText)
 	}
 	return sanitize.Text(text, maxText)
 }
 
 // members rewrites an object to its end. Advice has no member that names a host.
-func (r *rewriter) members(advised bool) error {
+func (r *rewriter) members(by voice) error {
 	seen := map[string]bool{}
 	for r.in.More() {
 		token, err := r.in.Token()
@@ -90,13 +116,13 @@ func (r *rewriter) members(advised bool) error {
 			return err
 		}
 		name, _ := token.(string)
-		if advised && strings.EqualFold(name, "host") {
+		if by != ofAnybody && strings.EqualFold(name, "host") {
 			if err := r.in.Decode(new(json.RawMessage)); err != nil {
 				return err
 			}
 			continue
 		}
-		if name = r.shown(name, advised); seen[name] {
+		if name = r.shown(name, min(by, ofHost)); seen[name] {
 			return errTwice
 		}
 		r.separate(len(seen))
@@ -105,7 +131,7 @@ func (r *rewriter) members(advised bool) error {
 			return err
 		}
 		r.out.WriteByte(':')
-		if err := r.value(advised || isAdvice(name)); err != nil {
+		if err := r.value(by.below(name)); err != nil {
 			return err
 		}
 	}
@@ -113,10 +139,10 @@ func (r *rewriter) members(advised bool) error {
 }
 
 // items rewrites an array to its end.
-func (r *rewriter) items(advised bool) error {
+func (r *rewriter) items(by voice) error {
 	for n := 0; r.in.More(); n++ {
 		r.separate(n)
-		if err := r.value(advised); err != nil {
+		if err := r.value(by); err != nil {
 			return err
 		}
 	}
