@@ -359,6 +359,23 @@ func TestAQuestionIsWithdrawn(t *testing.T) {
 			}
 		})
 	})
+	t.Run("its call is cancelled with the metadata of another revision", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := sitDown(t, machineWith{policy: "offered"}, "2025-11-25", formsOnly)
+			d.send(kill("1"))
+			id, _ := d.asked()
+			d.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`)
+			withdrawn(d, id)
+			d.says(id, yes)
+			d.send(ping("2"))
+			if r := d.receive(); string(r.ID) != "2" {
+				t.Errorf("%s", r.short())
+			}
+			if diff := cmp.Diff([]string{planned}, d.sent()); diff != "" {
+				t.Errorf("sentinel was run with (-want +got):\n%s", diff)
+			}
+		})
+	})
 	t.Run("nobody answers", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := sitDown(t, machineWith{policy: "offered"}, "2025-11-25", formsOnly)

@@ -47,7 +47,7 @@ var needed = map[string][]string{
 	string(mcp.MethodSubscriptionsListen): {"notifications"},
 }
 
-// checkParams returns why the params of a message cannot be used, nil when they
+// checkParams returns why the params of a request cannot be used, nil when they
 // can. What mcp-go would say about them is about its own types.
 func checkParams(m message) *refusal {
 	if m.Params != nil && m.Members == nil && !isNull(m.Params) && m.Params[0] != anObject {

@@ -202,12 +202,9 @@ func (t *transport) request(ctx context.Context, m message) {
 	}
 }
 
-// notice handles a notification. It is never answered, whatever is wrong with it.
+// notice handles a notification. It is never answered, whatever is wrong with it. Of a cancellation
+// nothing but the id of its request counts: what is odd beside that does not make the call wanted.
 func (t *transport) notice(ctx context.Context, m message) {
-	if why := checkParams(m); why != nil {
-		t.log.Debug("a notification was ignored", "method", m.Method, "why", why.sentence)
-		return
-	}
 	if m.is(mcp.MethodNotificationCancelled) {
 		key, _ := jsonrpc.ID(m.Members.Get("requestId")).Key()
 		t.calls.cancel(key)

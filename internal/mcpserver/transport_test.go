@@ -76,6 +76,30 @@ func TestCancelOnTheNextLineIsNeverLost(t *testing.T) {
 	}
 }
 
+// A client that cancels wants no more of the call, whatever else it writes there: that is for requests.
+func TestCancellationCountsWhateverElseItSays(t *testing.T) {
+	for _, more := range []string{
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`, `"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01"}`,
+		`"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}`, `"_meta":{"io.modelcontextprotocol/protocolVersion":5}`,
+		modern, `"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"c"}}`, `"_meta":{"progressToken":1.5}`, `"_meta":[]`,
+		`"name":5`, `"level":1`, `"cursor":1`, `"uri":{}`, `"ref":"x"`, `"context":"shutdown"`, `"notifications":1`, `"reason":{}`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWork()
+			p := connect(t, w)
+			p.send(call("1", "work", ""))
+			synctest.Wait()
+			p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,` + more + `}}`)
+			synctest.Wait()
+			if n := w.running.Load(); n != 0 {
+				t.Errorf("%s: %d calls run on", more, n)
+			}
+			p.send(ping("2"))
+			p.expect("2: ok")
+		})
+	}
+}
+
 func TestAtMostFourCallsRunAndQueuedOnesCanBeCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWork()
