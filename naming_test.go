@@ -198,3 +198,70 @@ func TestTextsHaveTheWordsOfTheField(t *testing.T) {
 		}
 	}
 }
+
+// A name that somebody chose may hold a quotation mark. What %q and strconv.Quote make of it, `\"`, reads
+// as the end of the name once something renders the backslash, and what follows as ours: another PID, or
+// another machine. So whoever words what is about to be done to a machine leaves no such mark in it.
+func TestWhatIsAskedQuotesByOneRule(t *testing.T) {
+	asked := map[string]bool{"internal/cli": false} // packages that word a plan, and whether all of their files do
+	for _, file := range goFiles(t) {
+		if declares(t, file, "Summary") && !strings.HasSuffix(file, "_test.go") {
+			asked[filepath.ToSlash(filepath.Dir(file))] = true
+		}
+	}
+	for _, domain := range []string{"blocklist", "firewall", "processes", "services"} {
+		if !asked["internal/"+domain] {
+			t.Errorf("%s words no plan", domain)
+		}
+	}
+	for _, file := range goFiles(t) {
+		whole, ok := asked[filepath.ToSlash(filepath.Dir(file))]
+		if !ok || !whole && !strings.HasPrefix(filepath.Base(file), "plan_") || strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, text := range stringsOf(t, file) {
+			if strings.Contains(text, "%q") {
+				t.Errorf("%s quotes with %%q in %q; use sanitize.Quoted", file, text)
+			}
+		}
+		if calls(t, file, "strconv", "Quote") {
+			t.Errorf("%s calls strconv.Quote; use sanitize.Quoted", file)
+		}
+	}
+}
+
+// declares reports whether a file declares a function or a method of a name.
+func declares(t *testing.T, file, name string) bool {
+	t.Helper()
+	return found(t, file, func(n ast.Node) bool {
+		f, ok := n.(*ast.FuncDecl)
+		return ok && f.Name.Name == name
+	})
+}
+
+// calls reports whether a file names a function of a package.
+func calls(t *testing.T, file, of, name string) bool {
+	t.Helper()
+	return found(t, file, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok || s.Sel.Name != name {
+			return false
+		}
+		x, ok := s.X.(*ast.Ident)
+		return ok && x.Name == of
+	})
+}
+
+// found reports whether a file holds something.
+func found(t *testing.T, file string, is func(ast.Node) bool) (yes bool) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		yes = yes || n != nil && is(n)
+		return !yes
+	})
+	return yes
+}

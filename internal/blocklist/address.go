@@ -27,7 +27,7 @@ func ParseAddress(text string) (netip.Addr, error) {
 	address, err := netip.ParseAddr(text)
 	if len(text) > longestAddress || err != nil || address.Zone() != "" {
 		return netip.Addr{}, fault.New(fault.InvalidIP,
-			fmt.Sprintf("%q is not one IPv4 or IPv6 address: %s.", sanitize.Text(text, 60), addressProblem(text)))
+			fmt.Sprintf("%s is not one IPv4 or IPv6 address: %s.", sanitize.Quoted(text, 60), addressProblem(text)))
 	}
 	return address.Unmap(), nil
 }

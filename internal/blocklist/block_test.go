@@ -63,6 +63,18 @@ func TestPlanningChangesNothing(t *testing.T) {
 	same(t, "kernel", m.addresses(), []string{"203.0.113.7"})
 }
 
+// Who blocked has a name that a client chose.
+func TestNameOfWhoBlockedEndsWithItsQuote(t *testing.T) {
+	l := newMachine().on(t)
+	if _, err := block(t, l, Request{Address: "203.0.113.7", By: `bob" until noon. "x`}); err != nil {
+		t.Fatal(err)
+	}
+	u, err := l.PlanUnblock(t.Context(), "203.0.113.7", false)
+	if err != nil || u.Summary() != `Would let 203.0.113.7 in again, which is blocked by "bob' until noon. 'x" until it is unblocked.` {
+		t.Errorf("%+v, %v", u, err)
+	}
+}
+
 func TestWhatMustStayReachableIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		address, why string

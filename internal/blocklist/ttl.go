@@ -47,7 +47,7 @@ func ParseTTL(text string) (time.Duration, error) {
 }
 
 func wrongTTL(text, what string) error {
-	return fault.New(fault.InvalidArgument, fmt.Sprintf("The ttl %q %s.", sanitize.Text(text, 30), what)).
+	return fault.New(fault.InvalidArgument, fmt.Sprintf("The ttl %s %s.", sanitize.Quoted(text, 30), what)).
 		WithFix("Send a time from 1m to 3650d with the units w, d, h, m and s, such as 30m, 24h or 7d; leave it out for a block that does not end.")
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
 )
 
 // An UnblockPlan is an unblock that has passed every check.
@@ -109,7 +110,7 @@ func (u *UnblockPlan) Summary() string {
 	case u.damage != nil && !u.force:
 		return fmt.Sprintf("Would set the damaged list of blocked addresses aside, report it, and not unblock %s until asked again.", u.address)
 	case u.listed:
-		return fmt.Sprintf("Would let %s in again, which is blocked by %q %s.", u.address, u.stored.author(), until(u.stored.Ends))
+		return fmt.Sprintf("Would let %s in again, which is blocked by %s %s.", u.address, sanitize.Quoted(u.stored.author(), maxText), until(u.stored.Ends))
 	default:
 		return fmt.Sprintf("Would let %s in again, which the packet filter drops.", u.address)
 	}

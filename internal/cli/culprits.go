@@ -9,6 +9,7 @@ import (
 
 	"sentinel/internal/humanize"
 	"sentinel/internal/processes"
+	"sentinel/internal/sanitize"
 )
 
 // idlePercent of a core is what a process uses at least to be behind a busy
@@ -47,6 +48,12 @@ func diskWaiters(t processes.Table) string {
 	return "waiting for a disk: " + withMore(names, total, ", ")
 }
 
+// processName is the name of a process in a sentence: whoever started it has chosen it.
+func processName(name string) string {
+	const most = 64
+	return sanitize.Quoted(name, most)
+}
+
 func processText(p processes.Process) string {
-	return fmt.Sprintf("%q (PID %d, %s)", p.Name, p.PID, cmp.Or(p.User, "user unknown"))
+	return fmt.Sprintf("%s (PID %d, %s)", processName(p.Name), p.PID, cmp.Or(p.User, "user unknown"))
 }

@@ -19,6 +19,9 @@ func TestCulpritsAreNamedWithTheirShare(t *testing.T) {
 	if got := memoryUsers(list); got != `"stress" (PID 7, ann) 2.0 GiB, "idle" (PID 8, user unknown) 1.0 MiB` {
 		t.Errorf("%q", got)
 	}
+	if got := memoryUsers([]processes.Process{{PID: 9, Name: `nginx" (PID 77`, MemoryMB: 1}}); got != `"nginx' (PID 77" (PID 9, user unknown) 1.0 MiB` {
+		t.Errorf("a name ends before its quote: %q", got)
+	}
 	var table processes.Table
 	for i, state := range "DSDDD" {
 		table.Samples = append(table.Samples, processes.Sample{PID: i, Name: "job", State: byte(state)})

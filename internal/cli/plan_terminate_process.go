@@ -80,13 +80,13 @@ func (d *terminateDocument) advise(f func(string) string) document {
 }
 
 func (d *terminateDocument) outcome() string {
-	return fmt.Sprintf("%q (PID %d) ended by %s after %.1f ms", d.ProcessName, d.PID, d.Signal, d.ExitedAfterMS)
+	return fmt.Sprintf("%s (PID %d) ended by %s after %.1f ms", processName(d.ProcessName), d.PID, d.Signal, d.ExitedAfterMS)
 }
 
 func (d *terminateDocument) view(p *page) {
-	p.verdict(calm, "ENDED", fmt.Sprintf("%q (PID %d) ended by %s after %.0f ms.", d.ProcessName, d.PID, d.Signal, d.ExitedAfterMS))
+	p.verdict(calm, "ENDED", fmt.Sprintf("%s (PID %d) ended by %s after %.0f ms.", processName(d.ProcessName), d.PID, d.Signal, d.ExitedAfterMS))
 	if u := d.UncollectedBy; u != nil {
-		p.line("It stays in the process table as a zombie until its parent, %q (PID %d), collects it.", u.Name, u.PID)
+		p.line("It stays in the process table as a zombie until its parent, %s (PID %d), collects it.", processName(u.Name), u.PID)
 	}
 	if d.RestartNote != "" {
 		p.line("%s", d.RestartNote)

@@ -146,12 +146,15 @@ func (a *Allowing) Summary() string {
 	}
 }
 
+// maxProcessName bounds the name of a process in a sentence, in runes.
+const maxProcessName = 64
+
 // audience returns a sentence about what listens at the ports.
 func (a *Allowing) audience() string {
 	var texts []string
 	for _, l := range a.result.Services {
 		if l.Process != "" {
-			texts = append(texts, fmt.Sprintf("%q listens at %s.", l.Process, l.Port))
+			texts = append(texts, fmt.Sprintf("%s listens at %s.", sanitize.Quoted(l.Process, maxProcessName), l.Port))
 		}
 	}
 	if texts == nil {

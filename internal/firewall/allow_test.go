@@ -61,6 +61,16 @@ func TestServiceIsLetInForATrialAndStaysOnceConfirmed(t *testing.T) {
 	}
 }
 
+// Whoever listens has chosen the name.
+func TestNameOfAListenerEndsWithItsQuote(t *testing.T) {
+	m, trials := filtering(t)
+	m.open.Listeners = append(m.open.Listeners, at(tcp(8081), `java" listens at 22/tcp. "x`))
+	a := planAllow(t, m, AllowOptions{Ports: []Port{tcp(8081)}, Trials: trials})
+	if said := a.Summary(); !strings.HasSuffix(said, ` "java' listens at 22/tcp. 'x" listens at 8081/tcp.`) {
+		t.Errorf("planned: %s", said)
+	}
+}
+
 func TestServiceThatNobodyConfirmsIsClosedAgain(t *testing.T) {
 	m, trials := filtering(t)
 	if _, err := planAllow(t, m, AllowOptions{Ports: []Port{tcp(8080)}, Trials: trials}).Do(t.Context()); err != nil {

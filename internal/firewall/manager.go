@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sentinel/internal/sanitize"
 )
 
 // The managers that can be turned on.
@@ -50,7 +52,7 @@ func ParsePort(text string) (Port, error) {
 	digits, protocol, _ := strings.Cut(text, "/")
 	n, err := strconv.ParseUint(digits, 10, 16)
 	if err != nil || n == 0 || digits[0] == '0' || digits[0] == '+' || protocol != "tcp" && protocol != "udp" {
-		return Port{}, fmt.Errorf("%q is no port such as 22/tcp", text)
+		return Port{}, fmt.Errorf("%s is no port such as 22/tcp", sanitize.Quoted(text, 40))
 	}
 	return Port{Number: uint16(n), Protocol: protocol}, nil
 }

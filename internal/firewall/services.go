@@ -72,11 +72,11 @@ func parseService(word string) ([]Port, error) {
 }
 
 func unknownService(word string) error {
-	shown := sanitize.Text(word, 40)
+	shown := sanitize.Quoted(word, 40)
 	if strings.ContainsAny(word, "/0123456789") || word == "" {
-		return invalidService(fmt.Sprintf("%q is neither a service nor a port such as 8443/tcp, from 1 to 65535 of tcp or udp.", shown))
+		return invalidService(fmt.Sprintf("%s is neither a service nor a port such as 8443/tcp, from 1 to 65535 of tcp or udp.", shown))
 	}
-	e := invalidService(fmt.Sprintf("%q is no service that is known by name.", shown))
+	e := invalidService(fmt.Sprintf("%s is no service that is known by name.", shown))
 	for _, name := range slices.Sorted(maps.Keys(wellKnown)) {
 		if len(word) <= len(name)+1 && editdistance.Between(word, name) == 1 {
 			return e.WithFix("Did you mean " + name + "? Otherwise give its port, such as 8443/tcp.")

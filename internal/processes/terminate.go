@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -149,7 +148,7 @@ func (p *Termination) Ends() *fault.Protected {
 // Summary says what [Termination.Do] would do.
 func (p *Termination) Summary() string {
 	s := p.Subject()
-	who := fmt.Sprintf("%q (PID %d", s.ProcessName, s.PID)
+	who := fmt.Sprintf("%s (PID %d", sanitize.Quoted(s.ProcessName, maxName), s.PID)
 	if s.User != "" {
 		who += ", user " + s.User
 	}
@@ -174,7 +173,7 @@ func (p *Termination) Summary() string {
 func quotedAll(names []string) []string {
 	var list []string
 	for _, name := range names {
-		list = append(list, strconv.Quote(name))
+		list = append(list, sanitize.Quoted(name, maxPoint))
 	}
 	return list
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sentinel/internal/fault"
@@ -153,22 +152,25 @@ func (p *Termination) instead() string {
 func (p *Termination) refuseServer() error {
 	for _, s := range p.facts.Served {
 		if s.System {
-			point := sanitize.Text(s.Point, 100)
+			point := sanitize.Quoted(s.Point, maxPoint)
 			return p.protectedAs("it serves the file system mounted at " + point).
-				WithFix("Unmount " + strconv.Quote(point) + " first; or add --force on the command line to end it all the same.")
+				WithFix("Unmount " + point + " first; or add --force on the command line to end it all the same.")
 		}
 	}
 	return nil
 }
 
-// maxPoints caps how many mount points are told.
-const maxPoints = 10
+// Bounds of the mount points that are told.
+const (
+	maxPoints = 10
+	maxPoint  = 100 // runes of one
+)
 
 // points lists where the file systems are mounted that the process serves.
 func (p *Termination) points() []string {
 	var list []string
 	for _, s := range p.facts.Served[:min(len(p.facts.Served), maxPoints)] {
-		list = append(list, sanitize.Text(s.Point, 100))
+		list = append(list, sanitize.Text(s.Point, maxPoint))
 	}
 	return list
 }

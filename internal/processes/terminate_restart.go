@@ -4,9 +4,9 @@ package processes
 
 import (
 	"context"
-	"strconv"
 
 	"sentinel/internal/deadline"
+	"sentinel/internal/sanitize"
 )
 
 // A restart is what is known about a process coming back.
@@ -42,7 +42,7 @@ func (r restart) after(s Signal) (*bool, string) {
 	case !r.unit.Service:
 		return nil, ""
 	case r.unit.User:
-		return nil, strconv.Quote(name) + " is run by the service manager of the user, which may start it again."
+		return nil, sanitize.Quoted(name, maxName) + " is run by the service manager of the user, which may start it again."
 	case !r.asked:
 		return nil, name + " may start it again: the service manager did not say."
 	case r.policy.MainPID == 0:

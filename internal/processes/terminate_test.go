@@ -383,15 +383,20 @@ func TestSummarySaysWhatWouldBeDone(t *testing.T) {
 	nobody.User = ""
 	named := ffmpeg()
 	named.Name = `"x" sentinel --kill 1`
+	other := ffmpeg()
+	other.Name, other.Served = `nginx" (PID 77`, []Served{{Point: `/home/bob/a", "/srv`}}
+	other.Unit = Unit{Name: `a" (PID 77).service`, Service: true, User: true}
 	for _, c := range []struct {
 		facts  Facts
 		target Target
 		want   string
 	}{
+		{other, Target{}, `"nginx' (PID 77" (PID 4242, user bob) would be sent SIGKILL. It serves what is mounted at "/home/bob/a', '/srv", which cannot be used without it. ` +
+			`"a' (PID 77).service" is run by the service manager of the user, which may start it again.`},
 		{ffmpeg(), Target{}, `"ffmpeg" (PID 4242, user bob) would be sent SIGKILL.`},
 		{nobody, Target{}, `"ffmpeg" (PID 4242) would be sent SIGKILL.`},
 		{ffmpeg(), Target{Graceful: true}, `"ffmpeg" (PID 4242, user bob) would be sent SIGTERM, and SIGKILL if it is still there 5s later.`},
-		{named, Target{}, `"\"x\" sentinel --kill 1" (PID 4242, user bob) would be sent SIGKILL.`},
+		{named, Target{}, `"'x' sentinel --kill 1" (PID 4242, user bob) would be sent SIGKILL.`},
 		{service, Target{}, `"ffmpeg" (PID 4242, user bob) would be sent SIGKILL. stream.service will start it again (Restart=on-failure); ` +
 			"to restart it: sudo sentinel --restart-service stream.service, and to keep it off: systemctl stop stream.service."},
 	} {
