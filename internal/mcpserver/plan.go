@@ -100,15 +100,23 @@ func list(what string, sockets []socket, total int) string {
 	return what + " " + strings.Join(names, ", ") + more + "."
 }
 
-// markup is what clients that render Markdown or HTML would make something of.
-var markup = strings.NewReplacer("[", "(", "]", ")", "<", "‹", ">", "›", "`", "'", "*", "∗", "~", "-", "://", ": //")
+// markup is what clients that render Markdown or HTML would make something of: links, also of an
+// address of mail, emphasis, tags, and characters by their names or numbers, such as an invisible one.
+var markup = strings.NewReplacer("[", "(", "]", ")", "<", "‹", ">", "›", "`", "'", "*", "∗", "~", "-", "://", ": //",
+	"&", "＆", `\`, "＼", "@", "＠")
 
-var bareLink = lazyregexp.New(`(?i)\b(www)\.`)
+var (
+	bareLink = lazyregexp.New(`(?i)\b(www)\.`)
+	// outerLines are those of no word, or at its edge: within one they are no emphasis (CommonMark, 6.2).
+	outerLines = lazyregexp.New(`\b_+|_+\b`)
+)
 
 // harmless makes one plain line of a text with names in it that anybody could have chosen: no
 // control or invisible characters, no link, no emphasis that hides a word.
 func harmless(text string) string {
-	return bareLink.Get().ReplaceAllString(markup.Replace(sanitize.Text(text, maxQuestion)), "$1 .")
+	text = markup.Replace(sanitize.Text(text, maxQuestion))
+	text = outerLines.Get().ReplaceAllStringFunc(text, func(lines string) string { return strings.ReplaceAll(lines, "_", "＿") })
+	return bareLink.Get().ReplaceAllString(text, "$1 .")
 }
 
 // form is the question as an ElicitRequest. Its one box has no default: a client that fills in what
