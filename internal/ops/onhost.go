@@ -5,6 +5,7 @@ package ops
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"maps"
 	"regexp"
 	"slices"
@@ -17,8 +18,7 @@ import (
 // calls, as [AsCalls] writes them, and commands name it, and no other is named, in whatever spelling. Who
 // follows one would otherwise ask this machine, and a machine gives no orders about others.
 func OnHost(text, host string) string {
-	text = strings.ReplaceAll(text, `\_`, "_") // as Markdown has it
-	text = commandsOnHost(withoutHosts(text), host)
+	text = commandsOnHost(withoutHosts(asRendered(text)), host)
 	text = otherHosts().ReplaceAllString(text, " ") // what was around it must not make another
 	var said strings.Builder
 	for {
@@ -33,6 +33,20 @@ func OnHost(text, host string) string {
 			text = onHost(&said, name, text, host)
 		}
 	}
+}
+
+// asRendered returns a text as a reader of Markdown or HTML sees it, who would otherwise be shown names that
+// were not found: characters by their names or numbers, and marks behind a backslash.
+func asRendered(text string) string {
+	const deepest = 4 // a text that names its ampersands as well
+	for range deepest {
+		plain := html.UnescapeString(text)
+		if plain == text {
+			return escapedMarks().ReplaceAllString(text, "$1")
+		}
+		text = plain
+	}
+	return escapedMarks().ReplaceAllString(strings.ReplaceAll(text, "&", "＆"), "$1")
 }
 
 // toolIn returns the tool that a word names, in whatever case, alone or behind the name of a server, which
@@ -168,6 +182,8 @@ func cutObject(text string) (members map[string]json.RawMessage, rest string) {
 
 // What is looked for in a text.
 var (
+	// escapedMarks are those of names and flags, as Markdown may have them.
+	escapedMarks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\+([_-])`) })
 	// words are what names of tools may stand in.
 	words = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\p{L}\p{M}\p{N}_]+`) })
 	// commands are those of sentinel, with its path, and the hosts, the flag or the word of an action behind it,
