@@ -80,6 +80,15 @@ func nameAlone(text string) string {
 	return sanitize.Text(text, most)
 }
 
+// port is the port as a firewall has it. The answer of another machine may have any text for the protocol,
+// which would read as a part of the sentence.
+func (s socket) port() string {
+	if s.Protocol != "tcp" && s.Protocol != "udp" {
+		return fmt.Sprintf("%d of an unknown protocol", s.Port)
+	}
+	return fmt.Sprintf("%d/%s", s.Port, s.Protocol)
+}
+
 // list names the first of the sockets of a change.
 func list(what string, sockets []socket, total int) string {
 	if len(sockets) == 0 {
@@ -91,7 +100,7 @@ func list(what string, sockets []socket, total int) string {
 		if s.Process != "" {
 			process = sanitize.Quoted(s.Process, maxProcess)
 		}
-		names = append(names, fmt.Sprintf("%d/%s (%s)", s.Port, s.Protocol, process))
+		names = append(names, fmt.Sprintf("%s (%s)", s.port(), process))
 	}
 	more := ""
 	if n := max(total, len(sockets)) - len(names); n > 0 {
