@@ -87,13 +87,23 @@ func (h *handler) confirm(ctx context.Context, c checked, by way) (*mcp.CallTool
 	case p.Asking.Idle: // it is no change to ask about only as long as that holds
 		return h.perform(ctx, c, ops.Context{Plan: p.Asking.Plan})
 	case by == byResult:
-		return p.inputRequired(h.posed.add(c.key(), p, time.Now())), nil
+		return h.pose(c, p)
 	}
 	ctx, v, err := h.elicit(ctx, c, p)
 	if err != nil {
 		return nil, err
 	}
 	return h.decide(ctx, c, p, v)
+}
+
+// pose asks the user with the result of the call, which the client repeats with the answer.
+func (h *handler) pose(c checked, p plan) (*mcp.CallToolResult, error) {
+	state, ok := h.posed.add(c.key(), p, time.Now())
+	if !ok {
+		return nil, fault.New(fault.Declined, fmt.Sprintf("%s did nothing: %d questions to the user are open already, and no more are asked at a time.", c.op.Name, maxQuestions)).
+			WithFix("The user was not asked and has not refused: have them answer the open questions, which stand for five minutes at most, and call it again then; ask for fewer changes at a time.")
+	}
+	return p.inputRequired(state), nil
 }
 
 // plan asks sentinel what a change would do.

@@ -609,16 +609,50 @@ func TestAYesIsForOneCall(t *testing.T) {
 	})
 }
 
+// A model that asks for forty changes does not bury its user, and none of the questions that are read
+// meanwhile is forgotten.
 func TestOpenQuestionsAreBounded(t *testing.T) {
-	var s posedSet
-	now := time.Now()
-	first := s.add("call", plan{}, now)
-	for i := range maxPosed {
-		s.add("call", plan{}, now.Add(time.Duration(i+1)))
-	}
-	if _, ok := s.take(first, "call", now); ok || len(s.open) != maxPosed {
-		t.Errorf("the oldest of %d questions is still open: %v", len(s.open), ok)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := sitDown(t, machineWith{policy: "offered"}, "", "")
+		call := func(n int, more string) string {
+			return repeated(fmt.Sprint(n), fmt.Sprintf(`"pid":%d,"expect_name":"ffmpeg"`, 100+n), more)
+		}
+		var states []string
+		for n := range maxQuestions {
+			d.send(call(n, ""))
+			states = append(states, d.posed())
+		}
+		for n := range 100 {
+			d.send(call(1000+n, ""))
+			if got, line := d.outcome(); got != "DECLINED" || !strings.Contains(line, "4 questions to the user are open already") || !strings.Contains(line, "has not refused: have them answer") {
+				t.Fatalf("one more: %s", line)
+			}
+		}
+		<-time.After(4 * time.Minute)
+		for n, want := range map[int]string{0: "done", 3: "DECLINED"} {
+			d.send(call(n, answerTo(states[n], map[string]string{"done": accepted, "DECLINED": `{"action":"decline"}`}[want])))
+			if got, line := d.outcome(); got != want {
+				t.Errorf("%d: %s, want %s", n, line, want)
+			}
+		}
+		for n := range 2 { // in the places of those
+			d.send(call(10+n, ""))
+			d.posed()
+		}
+		d.send(call(12, ""))
+		if got, line := d.outcome(); got != "DECLINED" {
+			t.Errorf("one more: %s", line)
+		}
+		<-time.After(posedLife - 3*time.Minute) // the two that nobody answered are over, those after them are not
+		for n := range 2 {
+			d.send(call(20+n, ""))
+			d.posed()
+		}
+		d.send(call(22, ""))
+		if got, line := d.outcome(); got != "DECLINED" {
+			t.Errorf("one more: %s", line)
+		}
+	})
 }
 
 // Names in a question are chosen by whoever starts a process.

@@ -5,15 +5,14 @@ package mcpserver
 import (
 	"crypto/rand"
 	"encoding/json"
+	"maps"
 	"sync"
 	"time"
 )
 
-// Bounds of the questions that were given out in results.
-const (
-	maxPosed  = 64
-	posedLife = 5 * time.Minute // what a question says grows old
-)
+// posedLife is how long a question that was given out in a result is open: what it says grows old, and a
+// client does not tell of one that its user leaves without an answer.
+const posedLife = 5 * time.Minute
 
 // A posedQuestion waits for the call to be repeated with its answer.
 type posedQuestion struct {
@@ -30,29 +29,25 @@ type posedSet struct {
 	open map[string]posedQuestion
 }
 
-// add enters a question and returns its state. Of too many the oldest is forgotten.
-func (s *posedSet) add(call string, p plan, at time.Time) (state string) {
+// add enters a question and returns its state. It is false while [maxQuestions] are open: none of them is
+// forgotten for it, since its user may be reading it.
+func (s *posedSet) add(call string, p plan, at time.Time) (state string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	maps.DeleteFunc(s.open, func(_ string, q posedQuestion) bool { return q.over(at) })
+	if len(s.open) >= maxQuestions {
+		return "", false
+	}
 	if s.open == nil {
 		s.open = map[string]posedQuestion{}
 	}
-	if len(s.open) >= maxPosed {
-		delete(s.open, s.oldest())
-	}
 	state = rand.Text()
 	s.open[state] = posedQuestion{call, p, at}
-	return state
+	return state, true
 }
 
-func (s *posedSet) oldest() (state string) {
-	for other, q := range s.open {
-		if state == "" || q.at.Before(s.open[state].at) {
-			state = other
-		}
-	}
-	return state
-}
+// over reports whether a question is too old to be answered.
+func (q posedQuestion) over(now time.Time) bool { return now.Sub(q.at) > posedLife }
 
 // take takes out the question with the state. It is false unless that is open and about the call;
 // it is gone in any case.
@@ -61,7 +56,7 @@ func (s *posedSet) take(state, call string, now time.Time) (posedQuestion, bool)
 	defer s.mu.Unlock()
 	q, ok := s.open[state]
 	delete(s.open, state)
-	return q, ok && q.call == call && now.Sub(q.at) <= posedLife
+	return q, ok && q.call == call && !q.over(now)
 }
 
 // inputKey is the key under which a context holds the input of its call.
