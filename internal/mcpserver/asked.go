@@ -23,8 +23,8 @@ var errNoAnswer = errors.New("the client answers no more requests")
 
 // A clientError is the error with which the client answered a request of ours.
 type clientError struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
+	Code    int
+	Message string
 }
 
 // Error implements error.
@@ -138,18 +138,23 @@ func ask(ctx context.Context, method string, params any) (json.RawMessage, error
 
 // resultOf returns the result in an answer, or the error in it.
 func resultOf(message json.RawMessage) (json.RawMessage, error) {
-	var a struct {
-		Result json.RawMessage `json:"result"`
-		Error  *clientError    `json:"error"`
+	answer, _ := jsonrpc.ParseObject(message)
+	if failed := answer.Get("error"); failed != nil {
+		return nil, newClientError(failed)
 	}
-	switch err := json.Unmarshal(message, &a); {
-	case err != nil:
-		return nil, fmt.Errorf("decode an answer of the client: %w", err)
-	case a.Error != nil:
-		return nil, a.Error
-	default:
-		return a.Result, nil
+	return json.RawMessage(answer.Get("result")), nil
+}
+
+// newClientError reads the error in an answer. One that has not the form of an error is one all the same:
+// its code is 0, which is that of no error.
+func newClientError(raw []byte) *clientError {
+	members, _ := jsonrpc.ParseObject(raw)
+	var e clientError
+	e.Message, _ = jsonrpc.Text(members.Get("message"))
+	if code, err := strconv.Atoi(string(members.Get("code"))); err == nil {
+		e.Code = code
 	}
+	return &e
 }
 
 // withdraw tells the client that a question needs no answer any more.

@@ -135,8 +135,10 @@ func (h *handler) elicit(ctx context.Context, c checked, p plan) (context.Contex
 	case limited.Err() != nil:
 		return ctx, v, fault.New(fault.Timeout, "The user did not answer in time, and "+c.op.Name+" did nothing.").
 			WithFix("Tell the user what you want to do and why; call it again when they are there to answer.")
-	case err != nil:
+	case errors.Is(err, errNoAnswer):
 		return ctx, v, fault.New(fault.Cancelled, "The client closed the connection before its user had answered, and "+c.op.Name+" did nothing.")
+	case err != nil:
+		return ctx, v, err
 	}
 	ctx, err = placeOf(ctx).enter(ctx)
 	if err != nil {
