@@ -32,7 +32,7 @@ func planWebhook(ctx context.Context, s session, call invocation) (change, error
 		return change{}, about(err, targetObject{sanitize.Reason(call.args.Text("url"), 200)})
 	}
 	_, named := s.config.Webhook.Endpoint(u)
-	if text := u.String(); call.request && !named && len(text) > maxReadURL {
+	if text := u.Readable(); call.request && !named && len(text) > maxReadURL {
 		return change{}, about(fault.New(fault.InvalidURL, fmt.Sprintf("The URL is longer than %d characters, more than who is asked about a receiver that the configuration does not name can read.", maxReadURL)).
 			WithFix("Send a shorter URL, or have the administrator name the receiver in webhook.endpoints."), targetObject{u.Shown()})
 	}
@@ -49,8 +49,8 @@ func planWebhook(ctx context.Context, s session, call invocation) (change, error
 		pending: func() bool { return last.State == stateQueued },
 	}
 	if call.dryRun {
-		to := u.String() // its query and every part of its path: either can hold what somebody wants to get out
-		if named {       // may hold keys, which the administrator knows
+		to := u.Readable() // its query and every part of its path: either can hold what somebody wants to get out
+		if named {         // may hold keys, which the administrator knows
 			to = u.Shown()
 		}
 		c.would, c.preview, err = s.wouldSend(ctx, way, to)

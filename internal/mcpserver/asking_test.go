@@ -17,6 +17,7 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
 	"sentinel/internal/sysexec"
+	"sentinel/internal/target"
 )
 
 // A machineWith is a sentinel with a policy that says what it would do, and does it.
@@ -660,6 +661,27 @@ func TestOpenQuestionsAreBounded(t *testing.T) {
 			t.Errorf("one more: %s", line)
 		}
 	})
+}
+
+// Whoever agrees to a receiver has read which one it is: of two that differ in a character the question does.
+func TestNoTwoReceiversReadAlike(t *testing.T) {
+	asked := map[string]string{}
+	for c := '!'; c <= '~'; c++ {
+		for _, part := range []string{"/%ccarol/in", "/a%c", "/a%cb?c", "/?x=%c", "/?a%cb"} {
+			u, err := target.ParseURL("https://evil.example" + fmt.Sprintf(part, c))
+			if err != nil {
+				continue // such as a part behind #
+			}
+			said := harmless("Would send 3265 bytes to " + u.Readable() + ", not signed.")
+			if other, ok := asked[said]; ok && other != u.String() {
+				t.Errorf("%s and %s: %q", other, u.String(), said)
+			}
+			asked[said] = u.String()
+		}
+	}
+	if len(asked) < 400 {
+		t.Errorf("%d questions", len(asked))
+	}
 }
 
 // Names in a question are chosen by whoever starts a process.

@@ -118,6 +118,17 @@ func (u *URL) String() string {
 	return whole.String()
 }
 
+// lookAlike are the characters of which a line without Markdown in it makes others that a URL may hold, in
+// the form that means the same (RFC 3986, section 6.2.2.2) or that they are to have (appendix A).
+var lookAlike = strings.NewReplacer("~", "%7E", "[", "%5B", "]", "%5D", "`", "%60")
+
+// Readable returns the whole URL for a person who is asked about it: no two URLs to different places read
+// the same. It may hold secrets, as [URL.String].
+func (u *URL) Readable() string {
+	host := u.whole.Scheme + "://" + u.Authority()
+	return host + lookAlike.Replace(strings.TrimPrefix(u.String(), host))
+}
+
 // Shown returns the URL for documents and logs: without its query, which may hold
 // keys, and without parts of its path that look like keys.
 func (u *URL) Shown() string {

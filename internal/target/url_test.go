@@ -57,6 +57,20 @@ func TestURLsThatAreRefused(t *testing.T) {
 	}
 }
 
+func TestReadableURLsKeepWhatIsAPlace(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://Hooks.example.com":                        "https://hooks.example.com/",
+		"https://hooks.example.com/~mallory/in?a=~*[1]`&":  "https://hooks.example.com/%7Emallory/in?a=%7E*%5B1%5D%60&",
+		"https://hooks.example.com/-mallory/%7Ein_x?t=a@b": "https://hooks.example.com/-mallory/%7Ein_x?t=a@b",
+		"https://[2001:db8::7]:8443/[x]*":                  "https://[2001:db8::7]:8443/%5Bx%5D*",
+	} {
+		u, err := ParseURL(text)
+		if err != nil || u.Readable() != want {
+			t.Errorf("%s: %v, %v; want %s", text, u.Readable(), err, want)
+		}
+	}
+}
+
 func TestURLsAreShownWithoutTheirSecrets(t *testing.T) {
 	for text, want := range map[string]string{
 		"https://hooks.example.com/in?token=SECRET":                                    "https://hooks.example.com/in?…",
