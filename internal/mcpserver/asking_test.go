@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -661,6 +662,20 @@ func TestOpenQuestionsAreBounded(t *testing.T) {
 			t.Errorf("one more: %s", line)
 		}
 	})
+}
+
+func TestAQuestionEndsWithItsLists(t *testing.T) {
+	p := plan{Hostname: "web-1", Details: "ufw would be switched off. " + strings.Repeat("é", 3000)}
+	for n := range 9 {
+		p.Preview.Closes = append(p.Preview.Closes, socket{65535, "udp", strings.Repeat("漢", 64)})
+		p.Preview.Exposes = append(p.Preview.Exposes, socket{60000 + n, "tcp?", strings.Repeat("x", 64)})
+	}
+	got := p.text()
+	closed := strings.Repeat(`65535/udp ("`+strings.Repeat("漢", 64)+`"), `, 5)
+	want := `é… It would close ` + strings.TrimSuffix(closed, ", ") + ` and 4 more. It would open 60000 of an unknown protocol ("xxx`
+	if n := utf8.RuneCountInString(got); n != maxQuestion || !strings.HasPrefix(got, "web-1: ufw would be switched off. ééé") || !strings.Contains(got, want) || !strings.HasSuffix(got, `xxx") and 4 more.`) {
+		t.Errorf("%d runes: %s", n, got)
+	}
 }
 
 // Whoever agrees to a receiver has read which one it is: of two that differ in a character the question does.

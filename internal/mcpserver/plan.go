@@ -5,6 +5,7 @@ package mcpserver
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -52,11 +53,11 @@ const (
 )
 
 // text is the question: the machine, what would happen there, in sentinel's own words, and nothing
-// that the model wrote.
+// that the model wrote. What is too long is cut before the lists: what would be open is asked about whatever
+// else there is to say.
 func (p plan) text() string {
-	text := p.machine() + ": " + p.Details +
-		list(" It would close", p.Preview.Closes, p.Preview.ClosesTotal) + list(" It would open", p.Preview.Exposes, p.Preview.ExposesTotal)
-	return harmless(text)
+	lists := list(" It would close", p.Preview.Closes, p.Preview.ClosesTotal) + list(" It would open", p.Preview.Exposes, p.Preview.ExposesTotal)
+	return harmless(sanitize.Text(p.machine()+": "+p.Details, maxQuestion-utf8.RuneCountInString(lists)) + lists)
 }
 
 // machine names what would be changed. What another machine calls itself proves nothing, and must not
