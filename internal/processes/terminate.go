@@ -160,11 +160,11 @@ func (p *Termination) Summary() string {
 	if note != "" {
 		note = " " + note
 	}
-	if len(s.MountPoints) > 0 {
-		what += " It serves what is mounted at " + strings.Join(quotedAll(s.MountPoints), ", ") + ", which cannot be used without it."
-	}
 	if p.carries != nil {
 		what += " It carries " + p.carries.String() + ", which ends."
+	}
+	if len(s.MountPoints) > 0 {
+		what += " It serves what is mounted at " + strings.Join(quotedAll(s.MountPoints), ", ") + ", which cannot be used without it."
 	}
 	return who + ") " + what + note
 }

@@ -12,6 +12,22 @@ import (
 	"sentinel/internal/sessions"
 )
 
+// Of what is cut the end goes first, and where a process has mounted something its user has chosen.
+func TestSessionThatEndsIsToldBeforeMountPoints(t *testing.T) {
+	s := &sessions.Session{User: "mallory", From: []netip.Addr{netip.MustParseAddr("203.0.113.8")}, Whose: sessions.Others}
+	v := &victim{facts: []Facts{{Name: "ttyd", Start: "1.2", Served: []Served{{Point: "/home/mallory/a"}}}}, endsBy: SignalKill}
+	v.model = &sessions.Model{Processes: map[int]sessions.Claim{4242: {Sessions: []*sessions.Session{s}}}}
+	p, err := PlanTermination(t.Context(), v, Target{PID: 4242, EndSession: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	const want = `"ttyd" (PID 4242) would be sent SIGKILL. It carries the session of mallory from 203.0.113.8, which ends. It serves what is mounted at "/home/mallory/a", which cannot be used without it.`
+	if got := p.Summary(); got != want {
+		t.Errorf("%s", got)
+	}
+}
+
 // A process of root's that carries a session of mallory's may end on request alone, and one that may
 // carry the caller's own never.
 func TestProcessesThatCarrySessions(t *testing.T) {
