@@ -78,6 +78,9 @@ func checkNeeded(m message) *refusal {
 			return wrongParams("params must have " + name)
 		}
 	}
+	if version, _ := jsonrpc.Text(m.Members.Get("protocolVersion")); m.is(mcp.MethodInitialize) && version == "" {
+		return wrongParams("params.protocolVersion must name a revision, such as " + mcp.LATEST_LEGACY_PROTOCOL_VERSION)
+	}
 	where, info := "params.clientInfo", given(m.Members, "clientInfo")
 	if !m.is(mcp.MethodInitialize) {
 		where, info = "params._meta."+mcp.MetaKeyClientInfo, given(m.Meta, mcp.MetaKeyClientInfo)

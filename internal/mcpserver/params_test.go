@@ -67,6 +67,7 @@ func TestWrongParamsAreRefusedWithoutAWordOfGo(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"initialize"}`, -32602, "params must have protocolVersion"},
 		{request("1", "initialize", `null`), -32602, "params must have protocolVersion"},
 		{request("1", "initialize", `{"protocolVersion":null,"capabilities":{},"clientInfo":{"name":"c","version":"1"}}`), -32602, "params must have protocolVersion"},
+		{request("1", "initialize", `{"protocolVersion":"","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`), -32602, "params.protocolVersion must name a revision, such as 2025-11-25"},
 		{request("1", "initialize", `{"protocolVersion":"2025-11-25","clientInfo":{"name":"c","version":"1"}}`), -32602, "params must have capabilities"},
 		{request("1", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{}}`), -32602, "params must have clientInfo"},
 		{request("1", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{}}`), -32602, "params.clientInfo must have name and version"},
