@@ -12,6 +12,8 @@ import (
 	"sentinel/internal/jsonrpc"
 )
 
+const noBatches = "Invalid request: batches are part of revision " + mcp.ProtocolVersion20250326 + " alone; send one message a line"
+
 // A batch collects the answers to the messages that came on one line. It is safe
 // for concurrent use.
 type batch struct {
@@ -35,13 +37,20 @@ func (b *batch) done(answer []byte) {
 	}
 }
 
+// foreign reports whether a request that came in a batch names another revision than the one that has
+// batches: what it means by that is not what the others on its line mean.
+func foreign(m message) bool {
+	revision, said := jsonrpc.Text(m.Meta.Get(mcp.MetaKeyProtocolVersion))
+	return m.batch != nil && said && revision != mcp.ProtocolVersion20250326
+}
+
 // takeBatch handles an array of messages, each by itself. Only revision 2025-03-26 has
 // them, and there a server must take them; the handshake cannot be part of one.
 func (t *transport) takeBatch(ctx context.Context, messages []jsonrpc.Message) {
 	why := ""
 	switch {
 	case t.session.ProtocolVersion() != mcp.ProtocolVersion20250326:
-		why = "Invalid request: batches are part of revision " + mcp.ProtocolVersion20250326 + " alone; send one message a line"
+		why = noBatches
 	case len(messages) == 0:
 		why = "Invalid request: a batch holds at least one message"
 	}

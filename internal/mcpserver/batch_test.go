@@ -65,6 +65,25 @@ func TestBatchIsAnsweredAsOne(t *testing.T) {
 	})
 }
 
+// What a request of 2026-07-28 says holds for it alone, and there are no batches for it to be in.
+func TestBatchTakesNothingOfAnotherRevision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWork()
+		p := connectBatching(t, w)
+		p.send(batchOf(
+			request("1", "tools/call", `{"name":"work","arguments":{"name":"a"},`+modern+`}`), request("2", "server/discover", `{`+modern+`}`),
+			request("3", "ping", `{`+metaOf(`"2025-06-18"`)+`}`), request("4", "ping", `{`+metaOf(`"2025-03-26"`)+`}`), ping("5"),
+		))
+		want := []string{"1: error -32600 " + noBatches, "2: error -32600 " + noBatches, "3: error -32600 " + noBatches, "4: ok", "5: ok"}
+		if diff := cmp.Diff(want, p.answers()); diff != "" {
+			t.Errorf("answers (-want +got):\n%s", diff)
+		}
+		if n := len(w.started); n != 0 {
+			t.Errorf("%d calls began", n)
+		}
+	})
+}
+
 func TestBatchWithoutAnswersIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWork()

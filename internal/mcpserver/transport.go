@@ -183,6 +183,8 @@ func (t *transport) request(ctx context.Context, m message) {
 	switch {
 	case why != nil:
 		t.refuse(m, why)
+	case foreign(m):
+		t.refuse(m, &refusal{code: jsonrpc.InvalidRequest, sentence: noBatches})
 	case m.batch != nil && m.is(mcp.MethodInitialize):
 		t.refuse(m, &refusal{code: jsonrpc.InvalidRequest, sentence: "Invalid request: the handshake cannot be part of a batch"})
 	case m.is(mcp.MethodToolsCall):
