@@ -144,9 +144,9 @@ func (d *Disabling) exposed(become string) string {
 	case 0:
 		return "No service that listens now " + become + " reachable by that."
 	case 1:
-		return fmt.Sprintf("One service %s reachable from other hosts; see exposes.", become)
+		return fmt.Sprintf("One service %s reachable from other hosts.", become)
 	default:
-		return fmt.Sprintf("%d services %s reachable from other hosts; see exposes.", n, become)
+		return fmt.Sprintf("%d services %s reachable from other hosts.", n, become)
 	}
 }
 

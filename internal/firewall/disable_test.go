@@ -47,6 +47,26 @@ func TestFirewallIsOffForATrialAndStaysOffOnceConfirmed(t *testing.T) {
 	}
 }
 
+// Who is asked sees the sentence alone: it names no members of a document.
+func TestPlansAreSentencesForAPerson(t *testing.T) {
+	m, trials := filtering(t)
+	for total, want := range map[int]string{
+		2: "ufw would be switched off for a trial of 120 s, and on again unless confirmed. 2 services would become reachable from other hosts.",
+		1: "ufw would be switched off for a trial of 120 s, and on again unless confirmed. One service would become reachable from other hosts.",
+	} {
+		m.open.Listeners = []Listener{at(tcp(25), "exim"), at(tcp(8080), "java")}[:total]
+		if said := planDisable(t, m, DisableOptions{Trials: trials}).Summary(); said != want {
+			t.Errorf("off: %s", said)
+		}
+		on := newMachine()
+		on.open.Listeners = m.open.Listeners
+		want := map[int]string{1: "One other service would become unreachable from other hosts.", 2: "2 other services would become unreachable from other hosts."}[total]
+		if said := plan(t, on, EnableOptions{}).Summary(); said != "ufw would be switched on. The ports of remote sessions (22/tcp, 2222/tcp) would be let in first; open sessions go on. "+want {
+			t.Errorf("on: %s", said)
+		}
+	}
+}
+
 func TestFirewallThatIsOffOnTrialComesBack(t *testing.T) {
 	m, trials := filtering(t)
 	d := planDisable(t, m, DisableOptions{Trials: trials})

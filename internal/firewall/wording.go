@@ -102,9 +102,9 @@ func (e *Enabling) closed(become string) string {
 	case 0:
 		return "No other service loses its reach."
 	case 1:
-		return fmt.Sprintf("One other service %s unreachable from other hosts; see closes.", become)
+		return fmt.Sprintf("One other service %s unreachable from other hosts.", become)
 	default:
-		return fmt.Sprintf("%d other services %s unreachable from other hosts; see closes.", n, become)
+		return fmt.Sprintf("%d other services %s unreachable from other hosts.", n, become)
 	}
 }
 
