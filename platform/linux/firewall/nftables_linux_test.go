@@ -397,6 +397,78 @@ func TestManyOpenConnectionsFitIntoOneTransaction(t *testing.T) {
 	}
 }
 
+// Whoever runs sentinel in a container may have no larger buffer than everybody.
+func TestManyPortsFitIntoOneTransaction(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	small := ruleset{func() (*nftables.Conn, error) { return nftables.New() }}
+	var ports []firewall.Port
+	for n := range maxPorts {
+		ports = append(ports, tcp(uint16(9000+n)))
+	}
+	for name, r := range map[string]ruleset{"as root": liveRuleset(), "with the buffers of everybody": small} {
+		if err := r.load(ports, nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		have, ok, err := r.loaded()
+		if err != nil || !ok || !whole(have, ports) || !slices.Equal(allowedBy(have), ports) {
+			t.Errorf("%s: %v, %v, %d ports", name, ok, err, len(allowedBy(have)))
+		}
+	}
+	h := newNeighbour(t, 1)
+	for port, want := range map[string]bool{"9000": true, "9999": true, "8999": false} {
+		serve(t, port)
+		h.reaches(port, want)
+	}
+	if c, err := h.dial(net.JoinHostPort(h.gateway(), "10000"), silence); err == nil {
+		c.Close()
+		t.Error("a port behind the last is let in")
+	}
+}
+
+// The kernel answers to all of a transaction before the first answer is read.
+func TestAnswersToATransactionAreNotLost(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	if err := liveRuleset().load(nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := liveRuleset().dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		conn.AddRule(&nftables.Rule{Table: table(), Chain: chain(table()), Exprs: loopback()})
+	}
+	if err := conn.Flush(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A definition may have a port twice, as its owner has written it.
+func TestPortThatIsNamedTwiceIsWhole(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	m, source := newPlain(t), kernel(t)
+	if err := m.state.write([]firewall.Port{ssh, tcp(443), ssh}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{true, false} {
+		if restored, err := m.Restore(t.Context(), source); restored != want || err != nil {
+			t.Errorf("restored %v, %v; want %v", restored, err, want)
+		}
+	}
+	for _, damage := range []string{"delete element inet sentinel_firewall open_ports { tcp . 443 }", "add element inet sentinel_firewall open_ports { tcp . 23 }"} {
+		command(t, "nft "+damage)
+		if restored, err := m.Restore(t.Context(), source); !restored || err != nil {
+			t.Errorf("%s: restored %v, %v", damage, restored, err)
+		}
+	}
+}
+
 // Every connection that is open goes on, however many they are. Connection tracking has seen none
 // of them, it is the other end that speaks first, and nothing keeps them alive from here.
 func TestThousandsOfOpenConnectionsGoOn(t *testing.T) {

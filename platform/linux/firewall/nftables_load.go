@@ -37,11 +37,24 @@ const (
 	// transactionSize is what the buffer of the socket must hold, in bytes: a transaction
 	// is one datagram (nfnetlink(7)), and one with maxFlows elements takes some 3 MB.
 	transactionSize = 8 << 20
+	// answersSize is what it must hold of what the kernel answers to a transaction, in bytes: an
+	// acknowledgement of each message, and each rule, before the first of them is read.
+	answersSize = 4 << 20
 )
 
 func liveRuleset() ruleset {
-	room := func(c *netlink.Conn) error { return c.SetWriteBuffer(transactionSize) }
-	return ruleset{func() (*nftables.Conn, error) { return nftables.New(nftables.WithSockOptions(room)) }}
+	return ruleset{func() (*nftables.Conn, error) { return nftables.New(nftables.WithSockOptions(makeRoom)) }}
+}
+
+// makeRoom lets root have larger buffers than sysctl(8) allows everybody (SO_RCVBUFFORCE of socket(7)).
+func makeRoom(c *netlink.Conn) error {
+	return errors.Join(c.SetWriteBuffer(transactionSize), c.SetReadBuffer(answersSize))
+}
+
+// A content is what the own table holds.
+type content struct {
+	rules []*nftables.Rule // of its chain
+	ports []firewall.Port  // of the set of those that are let in
 }
 
 // usable says whether the kernel has nftables and lets this process use it.
@@ -88,6 +101,14 @@ func (r ruleset) load(ports []firewall.Port, flows []flow) error {
 			}
 		}
 	}
+	if err := conn.AddSet(openSet(t), nil); err != nil {
+		return err
+	}
+	for part := range slices.Chunk(openElements(ports), messageElements) {
+		if err := conn.SetAddElements(openSet(t), part); err != nil {
+			return err
+		}
+	}
 	c := conn.AddChain(chain(t))
 	for _, l := range lines(ports) {
 		conn.AddRule(&nftables.Rule{Table: t, Chain: c, Exprs: l.exprs, UserData: comment(l.comment)})
@@ -111,9 +132,9 @@ func (r ruleset) unload() error {
 	return nil
 }
 
-// loaded reads the rules of the own chain. ok is false when the table or the
+// loaded reads the own table. ok is false when the table or the
 // chain is not there, dormant, or not hooked in as it should be.
-func (r ruleset) loaded() (rules []*nftables.Rule, ok bool, err error) {
+func (r ruleset) loaded() (have *content, ok bool, err error) {
 	conn, err := r.dial()
 	if err != nil {
 		return nil, false, err
@@ -122,14 +143,28 @@ func (r ruleset) loaded() (rules []*nftables.Rule, ok bool, err error) {
 	if err != nil || c == nil {
 		return nil, false, err
 	}
-	rules, err = conn.GetRules(t, c)
+	rules, err := conn.GetRules(t, c)
 	if err != nil {
 		return nil, false, fmt.Errorf("read the rules of %s: %w", t.Name, err)
 	}
 	if len(rules) > maxRules {
 		return nil, false, fmt.Errorf("there are more than %d rules in %s", maxRules, t.Name)
 	}
-	return rules, true, nil
+	have = &content{rules: rules}
+	have.ports, err = openedBy(conn, rules)
+	return have, err == nil, err
+}
+
+// openedBy reads the set of ports, where the rules look into it: otherwise it may not be there.
+func openedBy(conn *nftables.Conn, rules []*nftables.Rule) ([]firewall.Port, error) {
+	if !slices.ContainsFunc(rules, func(r *nftables.Rule) bool { return same(r.Exprs, openPorts()) }) {
+		return nil, nil
+	}
+	elements, err := conn.GetSetElements(openSet(table()))
+	if err != nil {
+		return nil, fmt.Errorf("read the ports of %s: %w", firewall.BaselineTable, err)
+	}
+	return portsOf(elements), nil
 }
 
 // find returns a nil chain when it is not there as it should be.
@@ -160,11 +195,14 @@ func hooked(c *nftables.Chain) bool {
 		c.Priority != nil && *c.Priority == *nftables.ChainPriorityFilter && c.Policy != nil && *c.Policy == nftables.ChainPolicyDrop
 }
 
-// whole says whether the rules for ports are all there, in order, and nothing
+// whole says whether all that lets ports in is there, the rules in order, and nothing
 // between them drops. Rules that the owner has added to accept more may stand among them.
-func whole(rules []*nftables.Rule, ports []firewall.Port) bool {
+func whole(have *content, ports []firewall.Port) bool {
+	if have == nil || slices.ContainsFunc(ports, func(p firewall.Port) bool { return p.Number != 0 && !slices.Contains(have.ports, p) }) {
+		return false
+	}
 	wanted := lines(ports)
-	for _, r := range rules {
+	for _, r := range have.rules {
 		switch {
 		case len(wanted) == 0:
 			return true
@@ -207,15 +245,19 @@ func ends(exprs []expr.Any) bool {
 	return false
 }
 
-// allowedBy reads the ports back out of the comments of the rules.
-func allowedBy(rules []*nftables.Rule) []firewall.Port {
-	var ports []firewall.Port
-	for _, r := range rules {
+// allowedBy returns the ports of the set, and reads the protocols back out of the comments of
+// the rules, in order.
+func allowedBy(have *content) []firewall.Port {
+	if have == nil {
+		return nil
+	}
+	var protocols []firewall.Port
+	for _, r := range have.rules {
 		text, ok := userdata.GetString(r.UserData, userdata.TypeComment)
 		text, cut := strings.CutPrefix(text, allowComment)
-		if p, err := firewall.ParseOpening(text); ok && cut && err == nil && same(r.Exprs, open(p)) {
-			ports = append(ports, p)
+		if p, err := firewall.ParseOpening(text); ok && cut && err == nil && p.Number == 0 && same(r.Exprs, openProtocol(p)) {
+			protocols = append(protocols, p)
 		}
 	}
-	return ports
+	return union(protocols, have.ports)
 }

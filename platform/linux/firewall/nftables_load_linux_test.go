@@ -3,6 +3,7 @@
 package firewall
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 // A fakeKernel keeps what is sent to nftables, and shows it again as the kernel
 // does: what it dumps has the form of what it was sent.
 type fakeKernel struct {
+	t       *testing.T
 	kept    map[int][]netlink.Message // by type: tables, chains, rules
 	batches int
 	refuses error // what a transaction ends with
@@ -40,9 +42,18 @@ func (k *fakeKernel) answer(sent []netlink.Message) ([]netlink.Message, error) {
 	if k.blind != nil {
 		return nil, k.blind
 	}
-	shown := map[int]int{unix.NFT_MSG_GETTABLE: unix.NFT_MSG_NEWTABLE, unix.NFT_MSG_GETCHAIN: unix.NFT_MSG_NEWCHAIN, unix.NFT_MSG_GETRULE: unix.NFT_MSG_NEWRULE}
+	shown := map[int]int{
+		unix.NFT_MSG_GETTABLE: unix.NFT_MSG_NEWTABLE, unix.NFT_MSG_GETCHAIN: unix.NFT_MSG_NEWCHAIN, unix.NFT_MSG_GETRULE: unix.NFT_MSG_NEWRULE,
+		unix.NFT_MSG_GETSETELEM: unix.NFT_MSG_NEWSETELEM,
+	}
 	var list []netlink.Message
 	for _, m := range k.kept[shown[kind(sent[0])]] {
+		if kind(m) == unix.NFT_MSG_NEWSETELEM && !bytes.Contains(m.Data, []byte(openSet(nil).Name+"\x00")) {
+			continue // of a set that nobody asks for
+		}
+		if kind(m) == unix.NFT_MSG_NEWSETELEM {
+			m.Data = listed(k.t, m.Data)
+		}
 		m.Header.Flags, m.Header.Sequence, m.Header.PID = netlink.Multi, sent[0].Header.Sequence, sent[0].Header.PID
 		list = append(list, m)
 	}
@@ -52,6 +63,30 @@ func (k *fakeKernel) answer(sent []netlink.Message) ([]netlink.Message, error) {
 	end := sent[0].Header
 	end.Type, end.Flags = netlink.Done, netlink.Multi
 	return append(list, netlink.Message{Header: end, Data: make([]byte, 4)}), nil
+}
+
+// listed numbers the elements of a set as the kernel does, all alike, and not one after the other.
+func listed(t *testing.T, sent []byte) []byte {
+	t.Helper()
+	attributes, err := netlink.UnmarshalAttributes(sent[4:])
+	for i, a := range attributes {
+		if err != nil || a.Type&^netlink.Nested != unix.NFTA_SET_ELEM_LIST_ELEMENTS {
+			continue
+		}
+		var elements []netlink.Attribute
+		elements, err = netlink.UnmarshalAttributes(a.Data)
+		for n := range elements {
+			elements[n].Type = netlink.Nested | unix.NFTA_LIST_ELEM
+		}
+		if err == nil {
+			attributes[i].Data, err = netlink.MarshalAttributes(elements)
+		}
+	}
+	shown, err2 := netlink.MarshalAttributes(attributes)
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	return append(slices.Clone(sent[:4]), shown...)
 }
 
 // take does what a transaction says, or none of it.
@@ -64,7 +99,7 @@ func (k *fakeKernel) take(sent []netlink.Message) error {
 		switch t := kind(m); t {
 		case unix.NFT_MSG_DELTABLE:
 			k.kept = nil
-		case unix.NFT_MSG_NEWTABLE, unix.NFT_MSG_NEWCHAIN, unix.NFT_MSG_NEWRULE:
+		case unix.NFT_MSG_NEWTABLE, unix.NFT_MSG_NEWCHAIN, unix.NFT_MSG_NEWRULE, unix.NFT_MSG_NEWSETELEM:
 			if k.kept == nil {
 				k.kept = map[int][]netlink.Message{}
 			}
@@ -82,7 +117,7 @@ func kind(m netlink.Message) int {
 }
 
 func TestOwnRulesAreReadBackAsTheyWereLoaded(t *testing.T) {
-	k := &fakeKernel{}
+	k := &fakeKernel{t: t}
 	r := ruleset{k.dial}
 	if _, ok, err := r.loaded(); ok || err != nil {
 		t.Errorf("an empty kernel: %v, %v", ok, err)
@@ -95,8 +130,8 @@ func TestOwnRulesAreReadBackAsTheyWereLoaded(t *testing.T) {
 		}
 	}
 	rules, ok, err := r.loaded()
-	if !ok || err != nil || !whole(rules, ports) || !slices.Equal(allowedBy(rules), ports) || len(rules) != len(lines(ports)) {
-		t.Errorf("%d rules, %v, %v, ports %v", len(rules), ok, err, allowedBy(rules))
+	if !ok || err != nil || !whole(rules, ports) || !slices.Equal(allowedBy(rules), ports) || len(rules.rules) != len(lines(ports)) {
+		t.Errorf("%+v, %v, %v, ports %v", rules, ok, err, allowedBy(rules))
 	}
 	if k.batches != 2 {
 		t.Errorf("it took %d transactions to load the rules twice", k.batches)
@@ -131,7 +166,7 @@ func TestOwnRulesThatWereChangedAreNotWhole(t *testing.T) {
 			return slices.Insert(r, 2, &nftables.Rule{Exprs: []expr.Any{accept()}})
 		}, true},
 	} {
-		k := &fakeKernel{}
+		k := &fakeKernel{t: t}
 		r := ruleset{k.dial}
 		if err := r.load([]firewall.Port{tcp(22)}, nil); err != nil {
 			t.Fatal(err)
@@ -140,14 +175,15 @@ func TestOwnRulesThatWereChangedAreNotWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := whole(c.change(rules), []firewall.Port{tcp(22)}); got != c.want {
+		rules.rules = c.change(rules.rules)
+		if got := whole(rules, []firewall.Port{tcp(22)}); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
 
 func TestKernelThatRefusesIsAnError(t *testing.T) {
-	k := &fakeKernel{refuses: unix.EPERM}
+	k := &fakeKernel{t: t, refuses: unix.EPERM}
 	r := ruleset{k.dial}
 	if err := r.load(nil, nil); !errors.Is(err, unix.EPERM) || !strings.Contains(err.Error(), "load the rules into nftables") {
 		t.Errorf("load: %v", err)
@@ -171,13 +207,19 @@ func TestKernelThatRefusesIsAnError(t *testing.T) {
 }
 
 func TestMoreRulesThanAreReadAreAnError(t *testing.T) {
-	k := &fakeKernel{}
+	k := &fakeKernel{t: t}
 	r := ruleset{k.dial}
-	var ports []firewall.Port
-	for n := range maxRules {
-		ports = append(ports, tcp(uint16(n+1)))
+	if err := r.load(nil, nil); err != nil {
+		t.Fatal(err)
 	}
-	if err := r.load(ports, nil); err != nil {
+	conn, err := k.dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range maxRules {
+		conn.AddRule(&nftables.Rule{Table: table(), Chain: chain(table()), Exprs: loopback()})
+	}
+	if err := conn.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok, err := r.loaded(); ok || err == nil || !strings.Contains(err.Error(), fmt.Sprint(maxRules)) {

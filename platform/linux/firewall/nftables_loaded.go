@@ -100,40 +100,35 @@ func openings(ports []firewall.Port) []firewall.Opening {
 	return list
 }
 
-// append adds rules that let ports in behind those that are loaded.
+// append adds ports to those that are let in.
 func (r ruleset) append(ports []firewall.Port) error {
-	conn, err := r.dial()
-	if err != nil {
-		return err
-	}
-	for _, p := range ports {
-		conn.AddRule(&nftables.Rule{Table: table(), Chain: chain(table()), Exprs: open(p), UserData: comment(allowComment + p.String())})
-	}
-	if err := conn.Flush(); err != nil {
-		return fmt.Errorf("add the rules to nftables: %w", err)
+	if err := r.change(ports, (*nftables.Conn).SetAddElements); err != nil {
+		return fmt.Errorf("add the ports to nftables: %w", err)
 	}
 	return nil
 }
 
-// retract removes the rules that let ports in. One that is not there is no error.
+// retract removes ports from them. One that is not there is no error.
 func (r ruleset) retract(ports []firewall.Port) error {
-	rules, ok, err := r.loaded()
+	have, ok, err := r.loaded()
 	if err != nil || !ok {
 		return err
 	}
-	conn, err := r.dial()
-	if err != nil {
-		return err
-	}
-	for _, rule := range rules {
-		if p := allowedBy([]*nftables.Rule{rule}); len(p) == 1 && slices.Contains(ports, p[0]) {
-			if err := conn.DelRule(rule); err != nil {
-				return err
-			}
-		}
-	}
-	if err := conn.Flush(); err != nil {
-		return fmt.Errorf("remove the rules from nftables: %w", err)
+	there := slices.DeleteFunc(slices.Clone(ports), func(p firewall.Port) bool { return !slices.Contains(have.ports, p) })
+	if err := r.change(there, (*nftables.Conn).SetDeleteElements); err != nil {
+		return fmt.Errorf("remove the ports from nftables: %w", err)
 	}
 	return nil
+}
+
+// change is a transaction about the set of ports.
+func (r ruleset) change(ports []firewall.Port, how func(*nftables.Conn, *nftables.Set, []nftables.SetElement) error) error {
+	conn, err := r.dial()
+	if err != nil || len(ports) == 0 {
+		return err
+	}
+	if err := how(conn, openSet(table()), openElements(ports)); err != nil {
+		return err
+	}
+	return conn.Flush()
 }

@@ -7,6 +7,7 @@ package firewall
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/google/nftables"
@@ -63,13 +64,16 @@ func lines(ports []firewall.Port) []line {
 		line{"answers of DHCP", dhcp(unix.NFPROTO_IPV4, 67, 68)},
 		line{"answers of DHCPv6", dhcp(unix.NFPROTO_IPV6, 547, 546)},
 	)
+	list = append(list, line{allowComment + "the ports of the set", openPorts()})
 	for _, p := range ports {
-		list = append(list, line{allowComment + p.String(), open(p)})
+		if p.Number == 0 {
+			list = append(list, line{allowComment + p.String(), openProtocol(p)})
+		}
 	}
 	return list
 }
 
-// allowComment stands before the port in the comment of a rule that lets it in.
+// allowComment stands before the protocol in the comment of a rule that lets it in.
 const allowComment = "let in "
 
 type icmpRange struct {
@@ -150,15 +154,55 @@ func dhcp(nfproto byte, server, client uint16) []expr.Any {
 	)
 }
 
-func open(p firewall.Port) []expr.Any {
-	if n := p.ProtocolNumber(); n != 0 {
-		return []expr.Any{meta(expr.MetaKeyL4PROTO), equal(n), accept()}
+func openProtocol(p firewall.Port) []expr.Any {
+	return []expr.Any{meta(expr.MetaKeyL4PROTO), equal(p.ProtocolNumber()), accept()}
+}
+
+// openPorts accepts what comes to a port of the set: "meta l4proto . th dport". One rule for all of
+// them keeps a transaction, and what the kernel answers to it, as small as it is for one.
+func openPorts() []expr.Any {
+	return []expr.Any{
+		meta(expr.MetaKeyL4PROTO), transport(9, 2, 2),
+		&expr.Lookup{SourceRegister: 1, SetName: openSet(nil).Name},
+		accept(),
 	}
-	l4 := byte(unix.IPPROTO_TCP)
-	if p.Protocol == "udp" {
-		l4 = unix.IPPROTO_UDP
+}
+
+// openSet describes the set of ports that are let in, each with its protocol.
+func openSet(t *nftables.Table) *nftables.Set {
+	return &nftables.Set{
+		Table: t, Name: "open_ports", Concatenation: true, KeyByteOrder: binaryutil.BigEndian,
+		KeyType: nftables.MustConcatSetType(nftables.TypeInetProto, nftables.TypeInetService),
 	}
-	return []expr.Any{meta(expr.MetaKeyL4PROTO), equal(l4), transport(1, 2, 2), equal(bigEndian(p.Number)...), accept()}
+}
+
+// portProtocols are the numbers of the protocols that have ports.
+var portProtocols = map[string]byte{"tcp": unix.IPPROTO_TCP, "udp": unix.IPPROTO_UDP}
+
+// openElements are the keys of ports; each of their parts fills a register of four bytes.
+func openElements(ports []firewall.Port) []nftables.SetElement {
+	var list []nftables.SetElement
+	for _, p := range ports {
+		if p.Number != 0 {
+			key := append([]byte{portProtocols[p.Protocol], 0, 0, 0}, bigEndian(p.Number)...)
+			list = append(list, nftables.SetElement{Key: append(key, 0, 0)})
+		}
+	}
+	return list
+}
+
+// portsOf reads keys back, in order. Those of other protocols are not sentinel's.
+func portsOf(elements []nftables.SetElement) []firewall.Port {
+	var ports []firewall.Port
+	for _, e := range elements {
+		for name, number := range portProtocols {
+			if len(e.Key) == 8 && e.Key[0] == number {
+				ports = append(ports, firewall.Port{Number: binary.BigEndian.Uint16(e.Key[4:]), Protocol: name})
+			}
+		}
+	}
+	slices.SortFunc(ports, firewall.Port.Compare)
+	return ports
 }
 
 // live accepts packets of the connections that were open before. Connection

@@ -46,7 +46,7 @@ func (m *Manager) missing(ctx context.Context, source firewall.Source) ([]firewa
 	if err != nil {
 		return nil, false, err
 	}
-	return ports, !ok || !whole(rules, ports) || len(allowedBy(rules)) != len(ports), nil
+	return ports, !ok || !whole(rules, ports) || !slices.Equal(allowedBy(rules), union(ports, nil)), nil
 }
 
 // superseded says that another firewall has taken over, whose openings the own
