@@ -97,6 +97,15 @@ func subject(ports []Port, one, several string) string {
 	return portList(ports, ", ") + " " + several
 }
 
+// someOf names at most so many ports, and says how many more there are.
+func someOf(ports []Port, most int) string {
+	text := portList(ports[:min(len(ports), most)], ", ")
+	if more := len(ports) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 // portList returns ports in the form of [ParseServices].
 func portList(ports []Port, separator string) string {
 	var words []string

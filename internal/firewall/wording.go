@@ -13,6 +13,9 @@ import (
 // maxUnread caps how many rules are named that were not taken into account.
 const maxUnread = 5
 
+// maxPortsNamed caps how many ports a sentence names; allowed_ports has all.
+const maxPortsNamed = 20
+
 // Summary describes what Do would do, in one or two sentences.
 func (e *Enabling) Summary() string {
 	switch {
@@ -64,7 +67,7 @@ func (e *Enabling) allowed(were string) string {
 	}
 	text := e.remoteSessions(remote, were)
 	if len(kept) > 0 {
-		text += fmt.Sprintf(" Kept open: %s.", portList(kept, ", "))
+		text += fmt.Sprintf(" Kept open: %s.", someOf(kept, maxPortsNamed))
 	}
 	return text
 }
@@ -76,13 +79,13 @@ func (e *Enabling) remoteSessions(allowed []Port, were string) string {
 	case len(allowed) == 0:
 		return "No port of remote sessions is let in for everyone."
 	case e.app != nil:
-		return fmt.Sprintf("Remote sessions by %s are let in as before, and open ones go on.", portList(allowed, ", "))
+		return fmt.Sprintf("Remote sessions by %s are let in as before, and open ones go on.", someOf(allowed, maxPortsNamed))
 	}
 	open := "sessions"
 	if e.manager.Name() == Nftables {
 		open = "connections" // the others know only those that their rules let in anyway
 	}
-	return fmt.Sprintf("The ports of remote sessions (%s) %s let in first; open %s go on.", portList(allowed, ", "), were, open)
+	return fmt.Sprintf("The ports of remote sessions (%s) %s let in first; open %s go on.", someOf(allowed, maxPortsNamed), were, open)
 }
 
 // closing returns a sentence about the sockets that become unreachable, and on macOS another about

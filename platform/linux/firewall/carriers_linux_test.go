@@ -4,12 +4,16 @@ package firewall
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -157,4 +161,96 @@ func TestProtocolsWithoutPortsAreLetIn(t *testing.T) {
 	if said := command(t, "nft list chain inet sentinel_firewall input"); !strings.Contains(said, "meta l4proto gre accept") || !strings.Contains(said, "meta l4proto esp accept") {
 		t.Errorf("loaded:\n%s", said)
 	}
+}
+
+// asUser runs f on a thread whose sockets are a user's. The thread is not used again.
+func asUser(t *testing.T, uid int, f func()) {
+	t.Helper()
+	done := make(chan syscall.Errno)
+	go func() {
+		runtime.LockOSThread() // for ever: the thread ends with its goroutine
+		const same = ^uintptr(0)
+		_, _, failed := syscall.RawSyscall(syscall.SYS_SETRESUID, same, uintptr(uid), same)
+		if failed == 0 {
+			f()
+		}
+		done <- failed
+	}()
+	if failed := <-done; failed != 0 {
+		t.Fatal(failed)
+	}
+}
+
+// A program of an ordinary user serves a terminal and has connections at very many ports of its own, from
+// another host and from this one: the firewall is switched on all the same, with a few of them open.
+func TestTerminalsOfAUserOpenNoCrowdOfPorts(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	h := newNeighbour(t, 0)
+	m := newPlain(t)
+	const user, many = 4321, 40
+	server := exec.Command(testenv.Program(t, "script", "util-linux"), "-q", "-c", "sleep 600", "/dev/null")
+	server.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+	hold := func(s interface{ File() (*os.File, error) }) {
+		f, err := s.File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		server.ExtraFiles = append(server.ExtraFiles, f)
+	}
+	for n := range many {
+		from, to := h.dial, h.gateway()
+		if n%4 == 0 {
+			from = func(address string, limit time.Duration) (net.Conn, error) {
+				return net.DialTimeout("tcp", address, limit)
+			}
+		}
+		var l net.Listener
+		var err error
+		asUser(t, user, func() { l, err = net.Listen("tcp", fmt.Sprintf(":%d", 9000+n)) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		client, err := from(net.JoinHostPort(to, fmt.Sprint(9000+n)), waitLimit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { client.Close() })
+		var c net.Conn
+		asUser(t, user, func() { c, err = l.Accept() })
+		if err != nil {
+			t.Fatal(err)
+		}
+		hold(l.(*net.TCPListener))
+		hold(c.(*net.TCPConn))
+		c.Close()
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
+	atTerminal := func(ctx context.Context) (*sessions.Model, error) {
+		model, err := carriersHere(ctx)
+		if err == nil && len(model.Ports) < many*3/4 {
+			err = errors.New("the terminal does not show yet")
+		}
+		return model, err
+	}
+	testenv.WaitFor(t, "a terminal of the user's", func() bool { _, err := atTerminal(t.Context()); return err == nil })
+
+	done, err := do(t, kernel(t), m, firewall.EnableOptions{Trials: trials(m.Manager, time.Hour), Sessions: atTerminal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(done.AllowedPorts) != 17 || !slices.Contains(done.AllowedPorts, ssh) {
+		t.Errorf("let in %v", done.AllowedPorts)
+	}
+	if !strings.Contains(done.Details, "Programs of users serve sessions at more ports, which are not let in: ") {
+		t.Errorf("details %q", done.Details)
+	}
+	h.reaches("9000", true)
+	h.reaches("9039", false)
 }

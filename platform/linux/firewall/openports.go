@@ -148,7 +148,9 @@ func (m *Manager) exposed(ctx context.Context, d *firewall.OpenPorts) (listening
 		*of++
 		return *of <= maxSockets
 	}
+	d.Servers = map[firewall.Port]int{}
 	err = m.sockets.network.Sockets(ctx, func(s network.Socket) {
+		noteServer(d.Servers, s)
 		switch {
 		case s.State == network.Listen && s.Local.Addr().IsLoopback():
 			inside[firewall.Port{Number: s.Local.Port(), Protocol: string(s.Protocol)}] = true
@@ -169,6 +171,23 @@ func (m *Manager) exposed(ctx context.Context, d *firewall.OpenPorts) (listening
 	d.Cut = crowd[0] > maxSockets
 	d.Inside = slices.SortedFunc(maps.Keys(inside), firewall.Port.Compare)
 	return listening, m.incoming(listening, established), err
+}
+
+// noteServer notes which user listens at a port. A socket is of whoever made it, also where a service
+// has become another user since.
+func noteServer(servers map[firewall.Port]int, s network.Socket) {
+	if s.State != network.Listen {
+		return
+	}
+	user := s.UID
+	if procfs.SystemAccount(user) {
+		user = 0
+	}
+	p := firewall.Port{Number: s.Local.Port(), Protocol: string(s.Protocol)}
+	if other, known := servers[p]; known {
+		user = min(user, other)
+	}
+	servers[p] = user
 }
 
 // incoming leaves out connections that this host has opened itself, from a port

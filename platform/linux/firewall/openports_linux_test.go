@@ -253,3 +253,21 @@ func TestConnectionsBeyondTheBoundAreCounted(t *testing.T) {
 		t.Errorf("%d flows and %d more, %v", len(list), more, err)
 	}
 }
+
+// One that the system listens at is the system's, whoever listens there besides.
+func TestServersArePutDownToUsers(t *testing.T) {
+	of := func(uid int, s network.Socket) network.Socket {
+		s.UID = uid
+		return s
+	}
+	m := machine{list: []network.Socket{
+		of(0, listener(network.TCP, "[::]:443", 1)), of(1001, listener(network.TCP, "192.0.2.1:443", 2)),
+		of(1001, listener(network.TCP, "192.0.2.1:8080", 3)), of(1000, listener(network.TCP, "127.0.0.1:8080", 4)),
+		of(104, listener(network.UDP, "0.0.0.0:4500", 5)), of(1002, listener(network.UDP, "0.0.0.0:60001", 6)), of(1003, session("192.0.2.1:22", 7)),
+	}}
+	d, err := m.manager().OpenPorts(t.Context())
+	want := map[firewall.Port]int{tcp(443): 0, tcp(8080): 1000, udp(4500): 0, udp(60001): 1002}
+	if diff := cmp.Diff(want, d.Servers); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}

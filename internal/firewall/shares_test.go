@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firewall
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"sentinel/internal/sessions"
+)
+
+// A crowd is a model of ports that sessions come in at, and of who listens there.
+type crowd struct {
+	sessions.Model
+	servers map[Port]int
+}
+
+func newCrowd() *crowd {
+	return &crowd{Model: sessions.Model{Ports: map[sessions.Port]sessions.Claim{}}, servers: map[Port]int{}}
+}
+
+// serve has a program of a user serve a session at a port.
+func (c *crowd) serve(user int, p Port, whose sessions.Ownership, from ...string) {
+	s := &sessions.Session{User: "ann", Whose: whose}
+	for _, a := range from {
+		s.From = append(s.From, netip.MustParseAddr(a))
+	}
+	c.Sessions = append(c.Sessions, s)
+	c.Ports[sessions.Port{Protocol: p.Protocol, Number: p.Number}] = sessions.Claim{Sessions: []*sessions.Session{s}}
+	c.servers[p] = user
+}
+
+func (c *crowd) on(m *machine) EnableOptions {
+	m.open.Servers = c.servers
+	return EnableOptions{Sessions: func(context.Context) (*sessions.Model, error) { return &c.Model, nil }}
+}
+
+const elsewhere = "203.0.113.7"
+
+// Whoever serves terminals at very many ports has none but a few let in, and takes none from others.
+func TestPortsThatOneUserServesAreBounded(t *testing.T) {
+	c := newCrowd()
+	for n := range uint16(120) {
+		c.serve(4321, tcp(9000+n), sessions.Others, elsewhere)
+	}
+	c.serve(1000, Port{60001, "udp"}, sessions.Others, elsewhere)
+	c.serve(1001, tcp(9500), sessions.PossiblyOwn, elsewhere)
+	c.serve(4321, tcp(9600), sessions.Own)
+	c.serve(0, tcp(9700), sessions.Others)
+	for name, shared := range map[string]int{Nftables: 16, UFW: 6, Firewalld: 6} {
+		m := newMachine()
+		m.name = name
+		got, err := plan(t, m, c.on(m)).Do(t.Context())
+		want := []Port{tcp(22), tcp(2222)}
+		for n := range shared {
+			want = append(want, tcp(9000+uint16(n)))
+		}
+		want = append(want, tcp(9500), tcp(9600), tcp(9700), Port{60001, "udp"})
+		if slices.SortFunc(got.AllowedPorts, Port.Compare); err != nil || !slices.Equal(got.AllowedPorts, want) {
+			t.Errorf("%s: let in %v, want %v, %v", name, got.AllowedPorts, want, err)
+		}
+		said := "Programs of users serve sessions at more ports, which are not let in: " + portList([]Port{tcp(9000 + uint16(shared)), tcp(9001 + uint16(shared)), tcp(9002 + uint16(shared))}, ", ")
+		if !strings.Contains(got.Details, said) || !strings.Contains(got.Details, "and "+map[int]string{16: "101", 6: "111"}[shared]+" more.") || !strings.Contains(got.Details, "--keep-open") {
+			t.Errorf("%s: details %q", name, got.Details)
+		}
+	}
+}
+
+// What never leaves this machine comes by loopback.
+func TestPortsOfConnectionsThatStayHereAreNotLetIn(t *testing.T) {
+	c, m := newCrowd(), newMachine()
+	c.serve(4321, tcp(9000), sessions.Others)
+	c.serve(4321, Port{60001, "udp"}, sessions.Others)
+	c.serve(4321, tcp(9002), sessions.Others, elsewhere)
+	got, err := plan(t, m, c.on(m)).Do(t.Context())
+	if want := []Port{tcp(22), tcp(2222), tcp(9002), {60001, "udp"}}; err != nil || !slices.Equal(slices.SortedFunc(slices.Values(got.AllowedPorts), Port.Compare), want) {
+		t.Errorf("let in %v, %v", got.AllowedPorts, err)
+	}
+	if strings.Contains(got.Details, "9000/tcp") {
+		t.Errorf("details %q", got.Details)
+	}
+}
+
+func TestSentencesNameSomeOfManyPorts(t *testing.T) {
+	c, m := newCrowd(), newMachine()
+	for n := range uint16(200) {
+		c.serve(0, tcp(9000+n), sessions.Others, elsewhere)
+	}
+	m.name = Nftables
+	got, err := plan(t, m, c.on(m)).Do(t.Context())
+	if err != nil || len(got.AllowedPorts) != 202 || !strings.Contains(got.Details, "9017/tcp and 182 more) were let in first") || !strings.Contains(got.Details, "see closes.") {
+		t.Errorf("%d ports, %q, %v", len(got.AllowedPorts), got.Details, err)
+	}
+}
