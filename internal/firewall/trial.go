@@ -190,6 +190,9 @@ func (s Trials) write(t *Trial) error {
 	if err != nil {
 		return err
 	}
+	if len(raw) >= maxRecord<<10 { // it could not be read back, and so not be undone
+		return fmt.Errorf("the record of %d ports and %d openings would be longer than %d KiB", len(t.Allowed), len(t.Change.Openings), maxRecord)
+	}
 	return atomicfile.Write(s.Path, append(raw, '\n'), 0o600)
 }
 

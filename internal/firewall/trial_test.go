@@ -328,3 +328,24 @@ func FuzzTrial(f *testing.F) {
 		}
 	})
 }
+
+// What is not read back is not undone.
+func TestRecordThatCouldNotBeReadIsNotWritten(t *testing.T) {
+	m, o := onTrial(t)
+	for n, refused := range map[int]bool{600: false, 2000: true} {
+		c := Change{Manager: Firewalld, Openings: make([]Opening, n)}
+		for i := range c.Openings {
+			c.Openings[i] = Opening{Zone: "public", Port: tcp(uint16(i + 1))}
+		}
+		_, err := o.Trials.begin(t.Context(), c, []Port{})
+		if (err != nil) != refused || recorded(m) == refused || refused && !strings.Contains(err.Error(), "2000 openings would be longer than 64 KiB") {
+			t.Errorf("%d openings: %v, recorded %v", n, err, recorded(m))
+		}
+		if current, err := o.Trials.Current(); err != nil || !refused && len(current.Change.Openings) != n {
+			t.Errorf("%d openings, read back: %+v, %v", n, current, err)
+		}
+		if err := o.Trials.remove(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -58,6 +58,10 @@ func (b *ownRuleset) Enable(ctx context.Context, ports []firewall.Port, note fun
 	if b.kept, _, err = b.m.state.read(); err != nil {
 		return err
 	}
+	all := union(ports, b.kept)
+	if err := fits(all); err != nil {
+		return err
+	}
 	flows, more, err := b.m.flows(ctx)
 	b.ended = more
 	if err != nil {
@@ -68,7 +72,7 @@ func (b *ownRuleset) Enable(ctx context.Context, ports []firewall.Port, note fun
 		return err
 	}
 	b.change = c
-	return b.m.rules.load(union(ports, b.kept), flows)
+	return b.m.rules.load(all, flows)
 }
 
 // union returns the ports of both, each once, in order.

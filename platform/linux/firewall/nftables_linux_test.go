@@ -469,6 +469,63 @@ func TestPortThatIsNamedTwiceIsWhole(t *testing.T) {
 	}
 }
 
+// A definition with more ports than are read would be lost with the next boot.
+func TestNoMorePortsAreLetInThanAreKept(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	m, source := newPlain(t), kernel(t)
+	var full []firewall.Port
+	for n := range maxPorts {
+		full = append(full, tcp(uint16(9000+n)))
+	}
+	refused := func(what string, err error) {
+		t.Helper()
+		if err == nil {
+			t.Errorf("%s: no error", what)
+			return
+		}
+		if f := fault.From(err); f.Code != fault.FirewallFailed || !strings.Contains(f.Message, "It would let in 1001 ports") || !strings.Contains(f.Fix, StatePath) {
+			t.Errorf("%s: %v, %s", what, err, f.Fix)
+		}
+	}
+	if err := m.state.write(full); err != nil {
+		t.Fatal(err)
+	}
+	refused("written", m.state.write(append(full, web)))
+	_, err := do(t, source, m, firewall.EnableOptions{Trials: trials(m.Manager, time.Hour)})
+	refused("switched on", err)
+	if out := command(t, "nft list ruleset"); out != "" {
+		t.Errorf("left behind:\n%.300s", out)
+	}
+	if restored, err := m.Restore(t.Context(), source); !restored || err != nil {
+		t.Errorf("restored %v, %v", restored, err)
+	}
+	plan, err := firewall.PlanAllow(t.Context(), source, m, firewall.AllowOptions{Ports: []firewall.Port{web}, Trials: trials(m.Manager, time.Hour)})
+	if err == nil {
+		_, err = plan.Do(t.Context())
+	}
+	refused("let in", err)
+	if have, _, err := m.rules.loaded(); err != nil || !slices.Equal(allowedBy(have), full) {
+		t.Errorf("afterwards %d ports, %v", len(allowedBy(have)), err)
+	}
+}
+
+// What could not be put back is not said to be.
+func TestRestoreThatFailsHasRestoredNothing(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	m := newPlain(t)
+	if err := m.state.write([]firewall.Port{ssh}); err != nil {
+		t.Fatal(err)
+	}
+	m.rules = ruleset{(&fakeKernel{t: t, refuses: unix.EPERM}).dial}
+	if restored, err := m.Restore(t.Context(), kernel(t)); restored || !errors.Is(err, unix.EPERM) {
+		t.Errorf("restored %v, %v", restored, err)
+	}
+}
+
 // Every connection that is open goes on, however many they are. Connection tracking has seen none
 // of them, it is the other end that speaks first, and nothing keeps them alive from here.
 func TestThousandsOfOpenConnectionsGoOn(t *testing.T) {

@@ -39,6 +39,13 @@ func (b *loadedRuleset) Rules(context.Context) (firewall.Rules, error) {
 
 // Allow implements [firewall.Loaded].
 func (b *loadedRuleset) Allow(_ context.Context, ports []firewall.Port, note func(firewall.Change) error) error {
+	have, _, err := b.m.rules.loaded()
+	if err == nil {
+		err = fits(union(ports, allowedBy(have)))
+	}
+	if err != nil {
+		return err
+	}
 	c := firewall.Change{Kind: firewall.LetIn, Manager: firewall.Nftables, Openings: openings(ports)}
 	if err := note(c); err != nil {
 		return err

@@ -12,14 +12,17 @@ import (
 )
 
 // Restore puts the own rule set in place again, at boot or after another
-// program has flushed it, and says whether it had to. It does nothing when the owner has
+// program has flushed it, and says whether it did. It does nothing when the owner has
 // never switched it on, or has another firewall by now, and leaves alone what is whole.
 func (m *Manager) Restore(ctx context.Context, source firewall.Source) (restored bool, err error) {
 	ports, missing, err := m.missing(ctx, source)
 	if err != nil || !missing {
 		return false, err
 	}
-	return true, m.rules.load(ports, nil)
+	if err := m.rules.load(ports, nil); err != nil {
+		return false, err
+	}
+	return true, nil
 }
 
 // Missing says whether [Manager.Restore] would put the own rule set back. It

@@ -87,8 +87,20 @@ func (s stateFile) remove() error {
 	return atomicfile.SyncDir(filepath.Dir(s.path))
 }
 
+// fits refuses more ports than are read back.
+func fits(ports []firewall.Port) error {
+	if len(ports) <= maxPorts {
+		return nil
+	}
+	return fault.New(fault.FirewallFailed, fmt.Sprintf("It would let in %d ports, and at most %d are kept for the next boot", len(ports), maxPorts)).
+		WithFix("Take out of " + StatePath + " what need not be open, then run: sudo sentinel --restore-blocklist")
+}
+
 // write replaces the file. It is atomic.
 func (s stateFile) write(ports []firewall.Port) error {
+	if err := fits(ports); err != nil {
+		return err
+	}
 	d := definition{Version: 1, Allow: []string{}}
 	for _, p := range ports {
 		d.Allow = append(d.Allow, p.String())
