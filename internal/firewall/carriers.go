@@ -85,8 +85,8 @@ func (e *Enabling) chosen(model *sessions.Model, open *OpenPorts) (let, left []c
 	if name := e.manager.Name(); name == UFW || name == Firewalld {
 		most = maxAsked
 	}
-	among, left := shares(served, open.Servers, most)
-	let = append(let, among...)
+	e.users, left = shares(served, open.Servers, most)
+	let = append(let, e.users...)
 	slices.SortFunc(let, compareCarriers)
 	slices.SortFunc(left, compareCarriers)
 	return let, left

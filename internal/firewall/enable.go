@@ -87,6 +87,7 @@ type Enabling struct {
 	keepOpen []Port // beside remotePorts
 	// remotePorts are those of remote sessions.
 	remotePorts []Port
+	users       []carrier    // of remotePorts, those at which programs of users serve sessions
 	app         *Application // before; nil on other systems than macOS
 }
 
@@ -184,7 +185,7 @@ func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Cont
 		return err
 	}
 	closes, stays := sortedByUse(distinct(open.Listeners), func(l Listener) bool {
-		return rules.For(l.Port).Verdict != Open && !slices.Contains(e.ports, l.Port)
+		return rules.For(l.Port).Verdict != Open && !slices.Contains(e.result.AllowedPorts, l.Port)
 	})
 	e.result.Closes, e.result.ClosesTotal, e.result.ClosesTruncated = capped(closes)
 	e.result.StaysOpen, e.result.StaysOpenTotal, e.result.StaysOpenTruncated = capped(stays)
@@ -199,6 +200,7 @@ func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Cont
 // effect.
 func (e *Enabling) admit(rules Rules) error {
 	e.result.AllowedPorts = []Port{}
+	var kept []string
 	for _, p := range e.ports {
 		if p.ProtocolNumber() != 0 {
 			e.result.AllowedProtocols = append(e.result.AllowedProtocols, p.Protocol)
@@ -209,17 +211,40 @@ func (e *Enabling) admit(rules Rules) error {
 			e.result.AllowedPorts = append(e.result.AllowedPorts, p)
 			continue
 		}
-		whom := "new remote sessions by "
-		if !slices.Contains(e.remotePorts, p) {
-			whom = ""
+		if claim, ok := e.servedByUsers(p); ok {
+			kept = append(kept, fmt.Sprintf("%s, although %s carries %s", r.Rule, p, claim))
+			continue
 		}
-		said := sanitize.Text(fmt.Sprintf("%s shuts out %s%s: %s", e.manager.Name(), whom, p, r.Rule), 300) + "."
-		if !e.force {
-			return fault.New(fault.FirewallFailed, "Once it is on, "+said).
-				WithFix(sanitize.Text(r.Fix, 600) + " Or at a console of the machine run: sudo sentinel --fix-firewall --force")
+		if err := e.denied(p, r); err != nil {
+			return err
 		}
-		e.note += " As its rules stand, " + said
 	}
+	e.note += rulesThatStay(kept)
+	return nil
+}
+
+// servedByUsers tells what is carried by a port that is not the owner's way in: a program of any user can
+// serve a session at it, and is no reason to give up a rule that denies it.
+func (e *Enabling) servedByUsers(p Port) (sessions.Claim, bool) {
+	i := slices.IndexFunc(e.users, func(c carrier) bool { return c.port == p })
+	if i < 0 || slices.Contains(e.keepOpen, p) {
+		return sessions.Claim{}, false
+	}
+	return e.users[i].claim, true
+}
+
+// denied refuses where a rule shuts out a port that the owner needs, unless force goes on without.
+func (e *Enabling) denied(p Port, r Ruling) error {
+	whom := "new remote sessions by "
+	if !slices.Contains(e.remotePorts, p) {
+		whom = ""
+	}
+	said := sanitize.Text(fmt.Sprintf("%s shuts out %s%s: %s", e.manager.Name(), whom, p, r.Rule), 300) + "."
+	if !e.force {
+		return fault.New(fault.FirewallFailed, "Once it is on, "+said).
+			WithFix(sanitize.Text(r.Fix, 600) + " Or at a console of the machine run: sudo sentinel --fix-firewall --force")
+	}
+	e.note += " As its rules stand, " + said
 	return nil
 }
 

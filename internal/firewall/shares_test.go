@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sentinel/internal/fault"
 	"sentinel/internal/sessions"
 )
 
@@ -93,5 +94,47 @@ func TestSentencesNameSomeOfManyPorts(t *testing.T) {
 	got, err := plan(t, m, c.on(m)).Do(t.Context())
 	if err != nil || len(got.AllowedPorts) != 202 || !strings.Contains(got.Details, "9017/tcp and 182 more) were let in first") || !strings.Contains(got.Details, "see closes.") {
 		t.Errorf("%d ports, %q, %v", len(got.AllowedPorts), got.Details, err)
+	}
+}
+
+// A program of any user can serve a session at a port that a rule of the owner denies. The owner is not
+// told to remove that rule.
+func TestRulesOutweighSessionsThatUsersServe(t *testing.T) {
+	for name, serve := range map[string]struct {
+		user  int
+		whose sessions.Ownership
+		keep  []Port
+		stays bool
+	}{
+		"of another":              {4321, sessions.Others, nil, true},
+		"perhaps the caller's":    {4321, sessions.PossiblyOwn, nil, true},
+		"the caller's own":        {4321, sessions.Own, nil, false},
+		"that the system serves":  {0, sessions.Others, nil, false},
+		"that is to be kept open": {4321, sessions.Others, []Port{tcp(9000)}, false},
+	} {
+		c, m := newCrowd(), newMachine()
+		c.serve(serve.user, tcp(9000), serve.whose, elsewhere)
+		m.rules[tcp(9000)] = Denied
+		m.open.Listeners = append(m.open.Listeners, at(tcp(9000), "ttyd"))
+		o := c.on(m)
+		o.KeepOpen = serve.keep
+		e, err := PlanEnable(t.Context(), m, m, o)
+		if !serve.stays {
+			if f := fault.From(err); f.Code != fault.FirewallFailed || !strings.Contains(f.Fix, "sudo undeny 9000/tcp") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got, err := e.Do(t.Context())
+		if err != nil || !slices.Equal(got.AllowedPorts, []Port{tcp(22), tcp(2222)}) || !slices.Contains(got.Closes, at(tcp(9000), "ttyd")) || slices.Contains(got.StaysOpen, at(tcp(9000), "ttyd")) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		if want := "What denies goes on to do so: there is deny 9000/tcp, although 9000/tcp carries "; !strings.Contains(got.Details, want) || strings.Contains(got.Details, "emove") {
+			t.Errorf("%s: details %q", name, got.Details)
+		}
 	}
 }

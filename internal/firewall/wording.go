@@ -41,6 +41,17 @@ func unreadRules(manager string, rules []string) string {
 	return sanitize.Text(" What these rules of "+manager+" let in or deny was not looked at: "+strings.Join(rules, "; ")+more+".", 400)
 }
 
+// rulesThatStay says which rules go on to shut sessions out that programs of users serve.
+func rulesThatStay(kept []string) string {
+	if len(kept) == 0 {
+		return ""
+	}
+	if more := len(kept) - maxCarriers; more > 0 {
+		kept = append(kept[:maxCarriers], fmt.Sprintf("%d more", more))
+	}
+	return sanitize.Text(" What denies goes on to do so: "+strings.Join(kept, "; ")+".", 500)
+}
+
 // name begins a sentence.
 func (e *Enabling) name() string { return backendName(e.manager.Name()) }
 
