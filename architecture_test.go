@@ -35,7 +35,7 @@ var domains = []string{
 
 // foundations may be imported by domains and by each other where a line says
 // so. fault is one because a refusal is a rule of its domain and has a code.
-var foundations = []string{"answer", "atomicfile", "config", "deadline", "editdistance", "fault", "hashchain", "lazyregexp", "lockfile", "otlp", "progress", "prometheus", "reach", "sampling", "sanitize", "sessions", "sshserver", "statefile", "humanize", "target", "timespec", "trust", "vpn"}
+var foundations = []string{"answer", "atomicfile", "config", "deadline", "editdistance", "fault", "hashchain", "lazyregexp", "lockfile", "otlp", "progress", "prometheus", "reach", "remotedesktop", "sampling", "sanitize", "sessions", "sshserver", "statefile", "humanize", "target", "timespec", "trust", "vpn"}
 
 // forTests are the packages that nothing but tests imports.
 var forTests = []string{"internal/testenv", "internal/testenv/deadfuse", "internal/testenv/testnet", "internal/sysexec/replay", "internal/audit/audittest", "internal/blocklist/blocklisttest", "internal/processes/processestest", "internal/services/servicestest"}

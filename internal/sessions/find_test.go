@@ -175,6 +175,86 @@ func TestSessionsAreToldApartByTheWayUpToThem(t *testing.T) {
 	}
 }
 
+// handedOn has ann's shell call run0(1): a shell of root that process 1 has started (PID 60), and this run.
+func handedOn() *machine {
+	m := sshd()
+	m.process(14, 13, "run0", "ann", "pts/0", "pts/9")
+	m.process(60, 1, "bash", "root", "pts/9")
+	m.process(61, 60, "sentinel", "root", "pts/9")
+	m.Self = 61
+	return m
+}
+
+// vnc is a desktop that Xvnc (PID 72) shows to 203.0.113.9, and this run in a terminal of it.
+func vnc() *machine {
+	m := sshd()
+	m.tcp(70, "0.0.0.0:5901", "")
+	m.tcp(71, "192.0.2.1:5901", "203.0.113.9:4000")
+	m.process(70, 1, "vncsession", "root", "")
+	m.process(71, 70, "vncserver", "bob", "")
+	m.process(72, 71, "Xvnc", "bob", "", 70, 71)
+	m.process(73, 71, "xfce4-terminal", "bob", "", "pts/7")
+	m.process(74, 73, "bash", "bob", "pts/7")
+	m.process(75, 74, "sentinel", "root", "pts/7")
+	m.Logins = append(m.Logins, Login{ID: "c1", Leader: 70, User: "bob", Manager: true})
+	m.Self = 75
+	return m
+}
+
+// runs says which program of the system a process runs.
+func (m *machine) runs(pid int, program string) {
+	d := m.described[pid]
+	d.Program = program
+	m.described[pid] = d
+}
+
+// A record that names no other host does not show that somebody sits at the machine: whoever has begun that
+// login may be elsewhere.
+func TestALoginFromThisMachineIsNotOneAtItsScreen(t *testing.T) {
+	record := Login{ID: "c5", Leader: 60, User: "root", Terminal: "pts/9", Manager: true}
+	seated := record
+	seated.Seat = true
+	for name, c := range map[string]struct {
+		make   func() *machine
+		login  *Login
+		want   string
+		hidden int
+	}{
+		"run0 without a record": {handedOn, nil, "203.0.113.7 possibly own", 0},
+		"run0":                  {handedOn, &record, "203.0.113.7 possibly own", 0},
+		"at the screen":         {handedOn, &seated, "203.0.113.7 others'", 0},
+		"a desktop over VNC":    {func() *machine { m := vnc(); m.runs(72, "Xvnc"); return m }, nil, "203.0.113.7 possibly own, 203.0.113.9 possibly own", 0},
+		"the screen, which is shown": {func() *machine {
+			m := vnc()
+			m.runs(72, "Xvnc")
+			m.Logins[0].Seat = true
+			return m
+		}, nil, "203.0.113.7 others', 203.0.113.9 possibly own", 0},
+		"by a user's service manager": {func() *machine {
+			m := vnc()
+			m.runs(72, "Xvnc")
+			m.described[70] = Description{UID: 1000, User: "bob", Unit: "user@1000.service"}
+			m.Logins[0].Leader = 999
+			return m
+		}, nil, "203.0.113.7 possibly own, 203.0.113.9 possibly own", 0},
+		"what another user calls a server": {func() *machine {
+			m := vnc()
+			m.runs(72, "Xvnc")
+			m.described[72] = Description{UID: 1001, User: "eve", Program: "Xvnc"}
+			return m
+		}, nil, "203.0.113.7 possibly own", 1},
+		"one that something unknown shows": {vnc, nil, "203.0.113.7 possibly own", 1},
+	} {
+		m := c.make()
+		if c.login != nil {
+			m.Logins = append(m.Logins, *c.login)
+		}
+		if model, got := summary(t, m); got != c.want || len(model.Hidden()) != c.hidden {
+			t.Errorf("%s: %s, want %s; hidden %+v", name, got, c.want, model.Hidden())
+		}
+	}
+}
+
 // The far end of a connection that stays on this machine is the beginning of a session, or a part of
 // its way that cannot be seen.
 func TestWhoConnectsFromThisMachineIsNoGap(t *testing.T) {

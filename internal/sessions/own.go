@@ -5,13 +5,20 @@ package sessions
 import (
 	"slices"
 	"strings"
+
+	"sentinel/internal/remotedesktop"
+	"sentinel/internal/sanitize"
 )
 
 // judge decides whose the sessions are. Where the way up from this run leads to none, each may be the
 // caller's own, except that somebody who sits at the screen of the machine and has no terminal, as
 // the program of a desktop, can only be another of their own.
 func (f *finder) judge() {
-	if f.ownKnown() {
+	if f.ownServed() {
+		return
+	}
+	f.shown()
+	if f.atMachine() {
 		return
 	}
 	user := f.desktopUser()
@@ -27,21 +34,71 @@ func (f *finder) judge() {
 
 // ownKnown reports whether the way up from this run leads to a session. A terminal on the way that
 // something else serves, such as tmux, breaks it: whoever is connected there may be anybody.
-func (f *finder) ownKnown() bool {
-	for _, l := range f.logins {
-		if l.Whose == Own && len(l.sockets) > 0 {
-			return true
-		}
-	}
+func (f *finder) ownKnown() bool { return f.ownServed() || f.atMachine() }
+
+func (f *finder) ownServed() bool {
+	return slices.ContainsFunc(f.logins, func(l *login) bool { return l.Whose == Own && len(l.sockets) > 0 })
+}
+
+// atMachine reports whether this run comes from the screen of the machine, or from a terminal of its own. A
+// record that names no other host does not show that: run0(1) and machinectl(1) make one in the session of
+// somebody who is elsewhere, and so do servers of desktops.
+func (f *finder) atMachine() bool {
 	for _, pid := range f.line {
 		if p := f.processes[pid]; p.Terminal != "" && !p.Pseudo {
 			return true
 		}
-		if slices.ContainsFunc(f.snapshot.Logins, func(l Login) bool { return l.Manager && l.Leader == pid && !l.Remote }) {
+		if slices.ContainsFunc(f.snapshot.Logins, func(l Login) bool { return l.Manager && l.Leader == pid && l.Seat }) {
 			return true
 		}
 	}
 	return false
+}
+
+// shown adds who looks at the desktop that this run comes from, where a server shows it to other hosts. A
+// server talks with the programs of the desktop over a Unix socket, so its name, of a program of the
+// system, is what tells it.
+func (f *finder) shown() {
+	desktops := f.desktops()
+	if len(desktops) == 0 {
+		return
+	}
+	user := desktops[0].User
+	servers := f.desktopServers(user)
+	if len(servers) == 0 && slices.ContainsFunc(desktops, func(l Login) bool { return !l.Seat && slices.Contains(f.line, l.Leader) }) {
+		f.model.Gaps = append(f.model.Gaps, Gap{Why: "what shows the desktop of " + sanitize.Text(user, 32) + ", which this run comes from, is not seen", Whose: PossiblyOwn, Trusted: true})
+	}
+	for _, pid := range servers {
+		came := slices.DeleteFunc(slices.Clone(f.cameIn(pid)), func(id SocketID) bool { return !f.connected(id) })
+		if len(came) > 0 {
+			f.logins = append(f.logins, &login{Session: &Session{User: user, Whose: PossiblyOwn}, chain: chain{members: []int{pid}, sockets: came}})
+		}
+	}
+}
+
+// desktops lists the records of desktops that this run may come from: that of a login on the way up, or of
+// the user whose service manager has started it.
+func (f *finder) desktops() (list []Login) {
+	user := f.managed()
+	for _, l := range f.snapshot.Logins {
+		if l.Manager && !l.Remote && (l.Seat || l.Terminal == "") && (slices.Contains(f.line, l.Leader) || l.User == user) {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// desktopServers lists the programs that may show the desktop of a user to other hosts.
+func (f *finder) desktopServers(user string) (list []int) {
+	for _, p := range f.snapshot.Processes {
+		if !remotedesktop.Is(p.Name) {
+			continue
+		}
+		if d := f.describe(p.PID); remotedesktop.Is(d.Program) && (d.System || d.User == user) {
+			list = append(list, p.PID)
+		}
+	}
+	return list
 }
 
 // desktopUser names the user who sits at the machine's own screen if this run comes from their
@@ -52,12 +109,20 @@ func (f *finder) desktopUser() string {
 			return ""
 		}
 	}
+	user := f.managed()
+	if !slices.ContainsFunc(f.snapshot.Logins, func(l Login) bool { return l.Manager && l.Seat && l.User == user }) {
+		return ""
+	}
+	return user
+}
+
+// managed names the user whose service manager has started this run; empty if none has.
+func (f *finder) managed() string {
 	if len(f.line) == 0 {
 		return ""
 	}
 	top := f.describe(f.line[len(f.line)-1])
-	seated := slices.ContainsFunc(f.snapshot.Logins, func(l Login) bool { return l.Manager && l.Seat && l.User == top.User })
-	if !seated || !strings.HasPrefix(top.Unit, "user@") {
+	if !strings.HasPrefix(top.Unit, "user@") {
 		return ""
 	}
 	return top.User

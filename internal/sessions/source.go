@@ -110,6 +110,9 @@ type Description struct {
 	// Elsewhere is set for a process in another container (PID namespace) or network namespace than this run.
 	Elsewhere bool
 	Login     string // the ID of the login that it belongs to
+	// Program names the file that it runs, where that is one of the system's. It is read for what calls
+	// itself a server of desktops.
+	Program string
 	// CommandLine is read for what calls itself an SSH server and is root's, or its child.
 	CommandLine []string
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sentinel/internal/processes"
+	"sentinel/internal/remotedesktop"
 	"sentinel/internal/sshserver"
 	"sentinel/internal/vpn"
 )
@@ -34,7 +35,7 @@ var critical = []processes.CriticalRule{
 		Why:      "it carries the packets of a VPN, through which people may reach this machine",
 	},
 	{
-		Names:    []string{"xrdp", "xrdp-sesman", "xrdp-chansrv", "login", "agetty", "getty", "mingetty"},
+		Names:    []string{"xrdp-sesman", "xrdp-chansrv", "login", "agetty", "getty", "mingetty"},
 		Accounts: []string{"xrdp"},
 		Restart:  true,
 		Why:      "people log in through it, and their sessions end with it",
@@ -51,7 +52,7 @@ var critical = []processes.CriticalRule{
 		Why:      "the network of this machine depends on it",
 	},
 	{
-		Names:    []string{"gdm", "gdm3", "gdm-session-worker", "sddm", "sddm-helper", "lightdm", "lxdm", "xdm", "greetd", "elogind", "elogind-daemon"},
+		Names:    []string{"vncsession", "gdm", "gdm3", "gdm-session-worker", "sddm", "sddm-helper", "lightdm", "lxdm", "xdm", "greetd", "elogind", "elogind-daemon"},
 		Accounts: []string{"gdm", "sddm", "lightdm", "greeter"},
 		Restart:  true,
 		Why:      "people log in through it, and their sessions end with it",
@@ -66,6 +67,12 @@ var critical = []processes.CriticalRule{
 		SystemFile: true,
 		Restart:    true,
 		Why:        "a desktop session ends with it",
+	},
+	{
+		Names:      remotedesktop.Servers(),
+		SystemFile: true,
+		Restart:    true,
+		Why:        "it shows a desktop to people at other hosts",
 	},
 	{
 		Names: []string{

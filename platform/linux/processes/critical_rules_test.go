@@ -39,6 +39,8 @@ func TestCriticalProcesses(t *testing.T) {
 		{What: "a name that was cut and goes on otherwise", Facts: processes.Facts{Name: "gdm-session-wor", Executable: "/usr/bin/gdm-session-world"}, SystemFile: true},
 		{What: "a compositor", Facts: processes.Facts{Name: "gnome-shell", UserID: 1000, Executable: "/usr/bin/gnome-shell"}, SystemFile: true, Critical: true},
 		{What: "a compositor by its program", Facts: processes.Facts{Name: "KMS thread", UserID: 1000, Executable: "/usr/bin/gnome-shell"}, SystemFile: true, Critical: true},
+		{What: "what shows a desktop", Facts: processes.Facts{Name: "Xvnc", UserID: 1000, Executable: "/usr/bin/Xvnc"}, SystemFile: true, Critical: true},
+		{What: "what is only called so", Facts: processes.Facts{Name: "Xvnc", UserID: 1000, Executable: "/home/bob/Xvnc"}},
 		{What: "a script that is called as one", Facts: processes.Facts{Name: "gnome-shell", Arguments: []string{"/bin/sh", "./gnome-shell"}, UserID: 1000, Executable: "/usr/bin/dash"}, SystemFile: true},
 		{What: "one by its arguments", Facts: processes.Facts{Name: "sleep", Arguments: []string{"gnome-shell"}, UserID: 1000, Executable: "/usr/bin/sleep"}, SystemFile: true},
 		{What: "what an account calls a VPN", Facts: processes.Facts{Name: "openvpn", UserID: 65534, User: "nobody", Executable: "/usr/bin/python3.13"}, SystemFile: true},

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sentinel/internal/remotedesktop"
 	"sentinel/internal/sessions"
 	"sentinel/internal/sshserver"
 	"sentinel/platform/linux/procfs"
@@ -31,12 +32,24 @@ func (r *reading) Describe(_ context.Context, pid int) (sessions.Description, er
 	if d.Login == "" {
 		d.Login = r.auditSession(pid)
 	}
-	if p, err := r.proc.Process(pid); err == nil && d.System && sshserver.Is(p.Name) {
+	if p, err := r.proc.Process(pid); err == nil {
+		r.describeProgram(&d, pid, p.Name)
+	}
+	return d, nil
+}
+
+// describeProgram adds what is read for programs of some names alone.
+func (r *reading) describeProgram(d *sessions.Description, pid int, name string) {
+	if d.System && sshserver.Is(name) {
 		if line, err := r.proc.CommandLine(pid); err == nil {
 			d.CommandLine = strings.Fields(strings.Join(line, " "))
 		}
 	}
-	return d, nil
+	if remotedesktop.Is(name) {
+		if p, err := r.proc.Program(pid, 0); err == nil && p.System {
+			d.Program = p.Name()
+		}
+	}
 }
 
 // unitOf finds in the path of a control group the unit of the system's manager, and the session if it
