@@ -55,6 +55,7 @@ func Find(ctx context.Context, source Source) (*Model, error) {
 type login struct {
 	*Session
 	chain
+	begins []int  // the leading processes at its terminals
 	record *Login // of the session manager
 	hint   *Login // of another record
 	gaps   []string
@@ -296,8 +297,15 @@ func (f *finder) add(s seed) {
 	if own := slices.ContainsFunc(c.members, func(pid int) bool { return slices.Contains(f.line, pid) }); own {
 		l.Whose = Own
 	}
+	l.begin(s)
 	l.describe()
 	f.logins = append(f.logins, l)
+}
+
+func (l *login) begin(s seed) {
+	if s.terminal != "" {
+		l.begins = append(l.begins, s.pid)
+	}
 }
 
 // unserved keeps a login that root has recorded and nothing on this machine seems to serve: its
@@ -324,6 +332,7 @@ func (l *login) merge(s seed, c chain, record, hint *Login) {
 	l.members = slices.Compact(l.members)
 	l.leads = append(l.leads, c.leads...)
 	l.trusted = l.trusted || c.trusted
+	l.begin(s)
 	if l.record == nil {
 		l.record = record
 	}

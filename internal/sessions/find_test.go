@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net/netip"
 	"slices"
 	"strings"
@@ -87,11 +88,21 @@ func (m *machine) process(pid, parent int, name, account, terminal string, open 
 		}
 	}
 	m.files[pid] = files
-	d := Description{UID: 1000, User: strings.TrimPrefix(account, "_"), System: account == "root" || account[0] == '_'}
-	if account == "root" {
-		d.UID = 0
+	m.described[pid] = Description{UID: uidOf(account), User: strings.TrimPrefix(account, "_"), System: account == "root" || account[0] == '_'}
+}
+
+// uidOf numbers the accounts; ann is 1000.
+func uidOf(account string) int {
+	switch sum := int(crc32.ChecksumIEEE([]byte(account)) % 800); {
+	case account == "root":
+		return 0
+	case account == "ann":
+		return 1000
+	case account[0] == '_':
+		return 100 + sum
+	default:
+		return 1001 + sum
 	}
-	m.described[pid] = d
 }
 
 // tcp adds a connection, or a socket that listens where remote is empty.
@@ -156,7 +167,7 @@ func TestSessionsAreToldApartByTheWayUpToThem(t *testing.T) {
 			m.process(50, 1, "tmux", "ann", "", "pts/5")
 			m.process(51, 50, "bash", "ann", "pts/5")
 			m.Self = 51
-		}, "203.0.113.7 possibly own, 203.0.113.8 possibly own"},
+		}, "203.0.113.7 possibly own, 203.0.113.8 others'"},
 		"at the console": {func(m *machine) { m.process(50, 1, "login", "root", "tty1"); m.Self = 50 }, "203.0.113.7 others', 203.0.113.8 others'"},
 		"from ann's desktop": {func(m *machine) {
 			m.process(50, 1, "systemd", "ann", "")
@@ -628,12 +639,12 @@ func TestSessionsAreToldAsData(t *testing.T) {
 
 // A server of root may start a program without a terminal, and without a record of who logged in.
 func TestTheCallersSessionIsFoundWithoutATerminal(t *testing.T) {
-	for account, want := range map[string]string{"root": "203.0.113.7 others', 203.0.113.9 own", "bob": "203.0.113.7 possibly own"} {
+	for account, want := range map[string]string{"root": "203.0.113.7 others', 203.0.113.9 own", "ann": "203.0.113.7 possibly own"} {
 		m := sshd()
 		m.tcp(31, "0.0.0.0:2222", "")
 		m.tcp(32, "192.0.2.1:2222", "203.0.113.9:4000")
 		m.process(30, 1, "x", account, "", 32)
-		m.process(33, 30, "sh", "bob", "")
+		m.process(33, 30, "sh", "ann", "")
 		m.process(34, 33, "sentinel", "root", "")
 		m.Self = 34
 		if _, got := summary(t, m); got != want {

@@ -10,8 +10,8 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// judge decides whose the sessions are. Where the way up from this run leads to none, each may be the
-// caller's own, except that somebody who sits at the screen of the machine and has no terminal, as
+// judge decides whose the sessions are. Where the way up from this run leads to none, each that can lead to it
+// may be the caller's own, except that somebody who sits at the screen of the machine and has no terminal, as
 // the program of a desktop, can only be another of their own.
 func (f *finder) judge() {
 	if f.ownServed() {
@@ -21,9 +21,9 @@ func (f *finder) judge() {
 	if f.atMachine() {
 		return
 	}
-	user := f.desktopUser()
+	user, callers := f.desktopUser(), f.callers()
 	for _, l := range f.logins {
-		if l.Whose == Others && (user == "" || l.User == "" || l.User == user) {
+		if l.Whose == Others && (user == "" || l.User == "" || l.User == user) && callers.mayLead(l) {
 			l.Whose = PossiblyOwn
 		}
 	}
@@ -65,7 +65,7 @@ func (f *finder) shown() {
 	}
 	user := desktops[0].User
 	servers := f.desktopServers(user)
-	if len(servers) == 0 && slices.ContainsFunc(desktops, func(l Login) bool { return !l.Seat && slices.Contains(f.line, l.Leader) }) {
+	if len(servers) == 0 && slices.ContainsFunc(desktops, f.handedOn) {
 		f.model.Gaps = append(f.model.Gaps, Gap{Why: "what shows the desktop of " + sanitize.Text(user, 32) + ", which this run comes from, is not seen", Whose: PossiblyOwn, Trusted: true})
 	}
 	for _, pid := range servers {
@@ -74,6 +74,12 @@ func (f *finder) shown() {
 			f.logins = append(f.logins, &login{Session: &Session{User: user, Whose: PossiblyOwn}, chain: chain{members: []int{pid}, sockets: came}})
 		}
 	}
+}
+
+// handedOn reports whether a login is on the way up that may have been begun from another host, though its
+// record names none.
+func (f *finder) handedOn(l Login) bool {
+	return l.Manager && !l.Seat && !l.Remote && slices.Contains(f.line, l.Leader)
 }
 
 // desktops lists the records of desktops that this run may come from: that of a login on the way up, or of

@@ -43,6 +43,8 @@ type Snapshot struct {
 	// Hint is whom the environment says this run's session is with (SSH_CONNECTION). It is never
 	// believed alone, and only adds to what is protected.
 	Hint []netip.Addr
+	// Users are the accounts that have called this run, as far as sudo and the audit of the kernel name them.
+	Users []User
 	// Nested says that this run is in a container or the like, and may share the network with programs
 	// that it does not see.
 	Nested bool
@@ -59,6 +61,13 @@ type Process struct {
 	Name        string // as the kernel has it; only for people
 	Terminal    string // the controlling one, such as pts/0; empty without one
 	Pseudo      bool   // whose terminal another process serves
+}
+
+// A User is an account.
+type User struct {
+	UID    int
+	Name   string
+	System bool // as in Description
 }
 
 // A SocketID tells a socket from others. Processes that share a socket share its ID.
@@ -103,16 +112,18 @@ type Files struct {
 
 // A Description is what more is known about a process.
 type Description struct {
-	UID    int
+	UID    int  // the real one
 	System bool // root or an account of the system; no person's
 	User   string
 	Unit   string // the service, socket or scope of the system that it runs in
 	// Elsewhere is set for a process in another container (PID namespace) or network namespace than this run.
 	Elsewhere bool
 	Login     string // the ID of the login that it belongs to
-	// Program names the file that it runs, where that is one of the system's. It is read for what calls
-	// itself a server of desktops.
+	// Program names the file that it runs, where that is one of the system's. It is read for root's
+	// processes, and for what calls itself a server of desktops.
 	Program string
+	// Lent is set for a process of root's whose program lends the rights of another user (set-user-ID).
+	Lent bool
 	// CommandLine is read for what calls itself an SSH server and is root's, or its child.
 	CommandLine []string
 }

@@ -45,10 +45,12 @@ func (r *reading) describeProgram(d *sessions.Description, pid int, name string)
 			d.CommandLine = strings.Fields(strings.Join(line, " "))
 		}
 	}
-	if remotedesktop.Is(name) {
-		if p, err := r.proc.Program(pid, 0); err == nil && p.System {
-			d.Program = p.Name()
-		}
+	if d.UID != 0 && !remotedesktop.Is(name) {
+		return
+	}
+	p, err := r.proc.Program(pid, 0)
+	if d.Lent = p.Lent; err == nil && p.System {
+		d.Program = p.Name()
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sentinel/internal/privilege"
 	"sentinel/internal/sessions"
 	"sentinel/platform/linux/accounts"
 	"sentinel/platform/linux/conntrack"
@@ -102,8 +103,25 @@ func (r *reading) Read(ctx context.Context) (sessions.Snapshot, error) {
 	for _, a := range slices.Concat(append(slices.Collect(maps.Values(s.Elsewhere)), s.Addresses)...) {
 		r.own[a.Unmap().WithZone("")] = true
 	}
+	s.Users = r.users()
 	s.Hint = hint(os.Getenv("SSH_CONNECTION"))
 	return s, nil
+}
+
+// users lists the accounts that have called this run: whoever runs sudo or run0 is named by them, and
+// whoever logged in by the kernel, also where that is long ago.
+func (r *reading) users() (list []sessions.User) {
+	names, _ := r.names() //nolint:errcheck // a user without a name is shown as a number
+	add := func(uid int) {
+		list = append(list, sessions.User{UID: uid, Name: names.Name(uid), System: procfs.SystemAccount(uid)})
+	}
+	if uid, _, ok := privilege.SudoUser(os.Getenv); ok {
+		add(uid)
+	}
+	if uid, ok, err := r.proc.LoginUID(r.self); ok && err == nil {
+		add(uid)
+	}
+	return list
 }
 
 // hint parses SSH_CONNECTION: the client's address and port, and the server's (ssh(1)).

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"sentinel/internal/sessions"
@@ -58,8 +59,17 @@ func (s *site) mosh(t *testing.T) {
 	if c := m.Ports[sessions.Port{Protocol: "udp", Number: 60002}]; c.Sessions == nil || len(m.Hidden()) > 0 {
 		t.Errorf("ports %v, hidden %v", m.Ports, m.Hidden())
 	}
-	if got, want := whose(model(t, os.Getpid())), relay+" possibly own"; got != want {
-		t.Errorf("seen from outside: %s, want %s", got, want)
+	if got, want := whose(model(t, os.Getpid())), relay+" others'"; got != want {
+		t.Errorf("seen by nobody that is known: %s, want %s", got, want)
+	}
+	detached, _, out := s.start("", func(c *exec.Cmd) {
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: annUID, Gid: annUID}, Setsid: true}
+	}, "sh", "-c", "echo in; exec sleep 600")
+	if line, err := out.ReadString('\n'); line != "in\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if got, want := whose(model(t, detached.Process.Pid)), relay+" possibly own"; got != want {
+		t.Errorf("seen by what ann has left running: %s, want %s", got, want)
 	}
 }
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import "testing"
+
+// Where no way leads up to a session, that of somebody who has nothing to do with the caller is not the
+// caller's: an intruder would be immune to whatever is called from tmux or cron.
+func TestADetachedCallerIsNotInEverybodysSession(t *testing.T) {
+	detached := func(account string) func(*machine) {
+		return func(m *machine) {
+			m.process(50, 1, "tmux", account, "", "pts/5")
+			m.process(51, 50, "bash", account, "pts/5")
+			m.process(52, 51, "sudo", "root", "pts/5")
+			m.Self = 52
+		}
+	}
+	pty := func(account string) func(*machine) { // somebody serves a terminal to whoever connects
+		return func(m *machine) {
+			m.tcp(80, "0.0.0.0:8080", "")
+			m.tcp(81, "192.0.2.1:8080", "203.0.113.66:5000")
+			m.process(80, 1, "x", account, "", 80, 81, "pts/8")
+			m.process(81, 80, "sh", account, "pts/8")
+		}
+	}
+	mallory := func(m *machine) { m.login(21, "mallory", "pts/1", 3, "192.0.2.1:22", "203.0.113.8:5000") }
+	more := func(name, account string, lent bool) func(*machine) { // one more process in mallory's session
+		return func(m *machine) {
+			mallory(m)
+			m.process(24, 23, name, account, "pts/1")
+			d := m.described[24]
+			d.Lent = lent
+			m.described[24] = d
+		}
+	}
+	sudo := func(m *machine) { m.Users = []User{{0, "root", true}, {1000, "ann", false}} }
+	machinectl := func(m *machine) {
+		m.Logins = append(m.Logins, Login{ID: "c5", Leader: 50, User: "bob", Terminal: "pts/5", Manager: true})
+	}
+	const ann, malloryToo, intruderToo = "203.0.113.7 possibly own, ", "203.0.113.8 possibly own", "203.0.113.66 possibly own, "
+	for name, c := range map[string]struct {
+		make []func(*machine)
+		want string
+	}{
+		"another user's login":                      {[]func(*machine){detached("ann"), mallory}, ann + "203.0.113.8 others'"},
+		"another user's terminal":                   {[]func(*machine){detached("ann"), pty("eve")}, "203.0.113.66 others', 203.0.113.7 possibly own"},
+		"a service's":                               {[]func(*machine){detached("ann"), pty("_www")}, "203.0.113.66 others', 203.0.113.7 possibly own"},
+		"the caller's own, in another":              {[]func(*machine){detached("ann"), pty("ann")}, intruderToo + "203.0.113.7 possibly own"},
+		"by a job of root, another user's login":    {[]func(*machine){detached("root"), mallory}, ann + malloryToo},
+		"by a job of root, another user's terminal": {[]func(*machine){detached("root"), pty("eve")}, "203.0.113.66 others', 203.0.113.7 possibly own"},
+		"by a job of root, a service's":             {[]func(*machine){detached("root"), pty("_www")}, "203.0.113.66 others', 203.0.113.7 possibly own"},
+		"by root for ann, another user's login":     {[]func(*machine){detached("root"), sudo, mallory}, ann + "203.0.113.8 others'"},
+		"by a service":                              {[]func(*machine){detached("_at"), mallory}, ann + malloryToo},
+		"by a shell of machinectl":                  {[]func(*machine){detached("bob"), machinectl}, "203.0.113.7 possibly own"},
+		"somebody became root":                      {[]func(*machine){detached("ann"), more("bash", "root", false)}, ann + malloryToo},
+		"somebody became the caller":                {[]func(*machine){detached("ann"), more("bash", "ann", false)}, ann + malloryToo},
+		"somebody became another":                   {[]func(*machine){detached("ann"), more("bash", "bob", false)}, ann + "203.0.113.8 others'"},
+		"somebody is asked for a password":          {[]func(*machine){detached("ann"), more("su", "mallory", true)}, ann + "203.0.113.8 others'"},
+		"somebody runs what lends root's rights":    {[]func(*machine){detached("ann"), more("su", "root", true)}, ann + "203.0.113.8 others'"},
+	} {
+		m := sshd()
+		for _, do := range c.make {
+			do(m)
+		}
+		if _, got := summary(t, m); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// A session of root's that has no process is root's server alone.
+func TestASessionWithoutAProcessMayBeOfADetachedCaller(t *testing.T) {
+	m := sshd()
+	m.tcp(32, "192.0.2.1:22", "203.0.113.9:5000")
+	m.process(30, 10, "sshd", "root", "", 32)
+	m.process(50, 1, "tmux", "bob", "", "pts/5")
+	m.process(51, 50, "bash", "bob", "pts/5")
+	m.Self = 51
+	if _, got := summary(t, m); got != "203.0.113.7 others', 203.0.113.9 possibly own" {
+		t.Error(got)
+	}
+}
