@@ -281,7 +281,7 @@ func (b *BlockPlan) answer(ctx context.Context, entries []entry, cut *int, uncut
 	}
 	for _, p := range b.on.protected {
 		if p.Unseen != "" {
-			d.warn("Sessions of others may end with it: " + p.Unseen + ".")
+			d.warn("Sessions may end with it: " + p.Unseen + ".")
 		}
 	}
 	if !b.before.effective && len(entries) > 1 {

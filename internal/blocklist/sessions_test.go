@@ -130,7 +130,7 @@ func TestABlockSaysWhichSessionsAreNotSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := block(t, m.on(t), Request{Address: "203.0.113.9"})
-	if want := "Sessions of others may end with it: with whom bash (PID 3) is connected is not seen from here."; err != nil || !slices.Equal(d.Warnings, []string{want}) {
+	if want := "Sessions may end with it: with whom bash (PID 3) is connected is not seen from here."; err != nil || !slices.Equal(d.Warnings, []string{want}) {
 		t.Errorf("%v, %q, want %q", err, d.Warnings, want)
 	}
 }

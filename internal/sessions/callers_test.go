@@ -2,7 +2,11 @@
 
 package sessions
 
-import "testing"
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
 
 // Where no way leads up to a session, that of somebody who has nothing to do with the caller is not the
 // caller's: an intruder would be immune to whatever is called from tmux or cron.
@@ -78,5 +82,37 @@ func TestASessionWithoutAProcessMayBeOfADetachedCaller(t *testing.T) {
 	m.Self = 51
 	if _, got := summary(t, m); got != "203.0.113.7 others', 203.0.113.9 possibly own" {
 		t.Error(got)
+	}
+}
+
+// Anybody who can log in makes a session that comes from a program of theirs, of which nothing more is seen.
+// That stops calls of their own account alone; others are told.
+func TestNobodyStopsOthersByLoggingInFromThisMachine(t *testing.T) {
+	why := func(pid int) string {
+		return fmt.Sprintf("where the connection of \"ssh\" (PID %d) goes on is not seen, which carries the session of mallory at pts/3 (which may be this call's own)", pid)
+	}
+	for name, c := range map[string]struct {
+		account  string
+		sessions int
+		hidden   int
+		unseen   []string
+	}{
+		"a job of root":               {"root", 1, 0, []string{why(600)}},
+		"a job of root, and many":     {"root", 9, 0, []string{why(600) + "; " + why(601) + "; " + why(602) + "; and so for 6 more"}},
+		"what ann has left running":   {"ann", 1, 0, nil},
+		"what mallory has left there": {"mallory", 1, 1, nil},
+	} {
+		m := sshd()
+		for n := range c.sessions {
+			from := fmt.Sprintf("127.0.0.1:%d", 40000+n)
+			m.tcp(100+n, from, "127.0.0.1:22")
+			m.process(600+n, 1, "ssh", "mallory", "", 100+n)
+			m.login(200+10*n, "mallory", "pts/3", 300+n, "127.0.0.1:22", from)
+		}
+		m.process(50, 1, "tmux", c.account, "")
+		m.Self = 50
+		if model, _ := summary(t, m); len(model.Hidden()) != c.hidden || !slices.Equal(model.Unseen, c.unseen) {
+			t.Errorf("%s: hidden %+v, unseen %q", name, model.Hidden(), model.Unseen)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 const (
@@ -59,6 +60,7 @@ type login struct {
 	record *Login // of the session manager
 	hint   *Login // of another record
 	gaps   []string
+	likely bool // one of the accounts of a caller whom no way leads up from, or of root
 }
 
 type ends struct {
@@ -430,15 +432,32 @@ func (f *finder) user(s seed, record *Login) string {
 
 // finish sorts the answer.
 func (f *finder) finish() {
+	var doubts []string
 	for _, l := range f.logins {
 		slices.SortFunc(l.From, netip.Addr.Compare)
 		l.From = slices.Compact(l.From)
 		for _, why := range l.gaps {
-			f.model.Gaps = append(f.model.Gaps, Gap{Why: why + ", which carries " + l.String(), Whose: l.Whose, Trusted: l.trusted})
+			g := Gap{Why: why + ", which carries " + l.String(), Whose: l.Whose, Trusted: l.trusted && l.likely}
+			if f.model.Gaps = append(f.model.Gaps, g); g.Whose == PossiblyOwn && !g.Trusted {
+				doubts = append(doubts, g.Why)
+			}
 		}
 		f.model.Sessions = append(f.model.Sessions, l.Session)
 	}
+	f.note(doubts)
 	slices.SortStableFunc(f.model.Sessions, func(a, b *Session) int { return cmp.Or(int(b.Whose-a.Whose), a.Since.Compare(b.Since)) })
+}
+
+// note says what is not known of sessions that hold nobody up: users make as much of it as they like.
+func (f *finder) note(doubts []string) {
+	if len(doubts) == 0 {
+		return
+	}
+	text := strings.Join(doubts[:min(len(doubts), maxNamed)], "; ")
+	if more := len(doubts) - maxNamed; more > 0 {
+		text += fmt.Sprintf("; and so for %d more", more)
+	}
+	f.model.Unseen = append(f.model.Unseen, text)
 }
 
 // claim adds a session to what something carries.

@@ -24,7 +24,7 @@ func (f *finder) judge() {
 	user, callers := f.desktopUser(), f.callers()
 	for _, l := range f.logins {
 		if l.Whose == Others && (user == "" || l.User == "" || l.User == user) && callers.mayLead(l) {
-			l.Whose = PossiblyOwn
+			l.Whose, l.likely = PossiblyOwn, callers.leads(l)
 		}
 	}
 	if len(f.snapshot.Hint) > 0 && !slices.ContainsFunc(f.logins, func(l *login) bool { return l.Whose == Own }) {

@@ -190,7 +190,8 @@ type Gap struct {
 	Why string // a clause: "with whom moshd (PID 12) talks is not seen"
 	// Whose is the most that the gap may hide.
 	Whose Ownership
-	// Trusted is set when a login that root has seen is concerned, and not only what a user says.
+	// Trusted is set when a login that root has seen is concerned, and not only what a user says: the caller's
+	// own, or one of their accounts or of root. Others make gaps as they like, by logging in from this machine.
 	Trusted bool
 }
 
@@ -202,7 +203,7 @@ type Model struct {
 	Units     map[string]Claim // of the system's service manager: services, sockets and scopes
 	Ports     map[Port]Claim   // of this machine, that the sessions come in at
 	Gaps      []Gap
-	Unseen    []string // clauses about sessions of others of which nothing but that they are there is known
+	Unseen    []string // clauses about sessions of which not all is known, which is no reason to refuse anything
 	// Connections are those that carry sessions to other hosts.
 	Connections []Connection
 }

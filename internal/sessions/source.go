@@ -112,7 +112,7 @@ type Files struct {
 
 // A Description is what more is known about a process.
 type Description struct {
-	UID    int  // the real one
+	UID    int  // the real one, where the system tells it
 	System bool // root or an account of the system; no person's
 	User   string
 	Unit   string // the service, socket or scope of the system that it runs in
