@@ -116,7 +116,7 @@ func (f *finder) awaitsLogin(pid int) bool {
 type chain struct {
 	members []int
 	sockets []SocketID // sorted
-	trusted bool       // root's, or an account's of the system
+	trusted bool       // root's, or a service's that has let somebody else in
 	leads   []int      // from the leader of the terminal up to what serves it
 }
 
@@ -125,9 +125,10 @@ type chain struct {
 //
 // The nearest process with connections that came in decides. Of those of a user's process that one of
 // the system holds as well, only these count: a user's part of a server also holds what the user has
-// it forward. A daemon of the system may have opened the connection itself, as agents do. What an
-// ordinary user's process opened does not count, except for the caller's own session: anybody can
-// connect to any address, and nobody gains by locking out themselves.
+// it forward. A daemon may have opened the connection itself, as agents do. That counts for one of root, and
+// for one of a service that has let somebody else in: whoever gets into a service has its processes connect
+// to any address. What an ordinary user's process opened does not count, except for the caller's own
+// session: anybody can connect, and nobody gains by locking out themselves.
 func (f *finder) climb(pid int, terminal string) chain {
 	line, leads := f.ancestry(pid), []int(nil)
 	if terminal != "" && f.snapshot.Masters {
@@ -139,7 +140,7 @@ func (f *finder) climb(pid int, terminal string) chain {
 	} else if terminal != "" && len(line) > 0 {
 		leads, line = line[:1], line[1:] // the shell itself serves nobody
 	}
-	chosen, trusted := f.choose(line)
+	chosen, trusted := f.choose(line, pid)
 	if len(chosen) == 0 {
 		return chain{}
 	}
@@ -174,32 +175,52 @@ func (f *finder) lastHolder(line []int, list []SocketID) (last int) {
 	return last
 }
 
-// choose picks the connections of a session among those of a line of processes.
-func (f *finder) choose(line []int) (chosen []SocketID, trusted bool) {
+// choose picks the connections of a session, which begins with a process, among those of a line of processes
+// above it.
+func (f *finder) choose(line []int, first int) (chosen []SocketID, trusted bool) {
 	for i, pid := range line {
-		system := f.describe(pid).System
 		in := f.cameIn(pid)
+		if len(in) == 0 {
+			continue
+		}
+		vouched := f.letIn(pid, first)
 		switch shared := f.sharedAbove(in, line[i+1:]); {
-		case len(in) == 0:
-		case !system && len(shared) > 0:
+		case !f.describe(pid).System && len(shared) > 0:
 			return shared, true
-		case system && !slices.ContainsFunc(in, f.connected):
+		case vouched && !slices.ContainsFunc(in, f.connected):
 			return f.held(pid, anySocket), true
 		default:
-			return in, system
+			return in, vouched
 		}
 	}
 	own := len(line) > 0 && slices.Contains(f.line, line[0])
 	for _, pid := range line {
-		system := f.describe(pid).System
-		if !system && !own {
+		if !own && !f.describe(pid).System {
 			continue
 		}
-		if out := f.held(pid, anySocket); len(out) > 0 {
-			return out, system
+		if out := f.held(pid, anySocket); len(out) > 0 && (own || f.letIn(pid, first)) {
+			return out, f.letIn(pid, first)
 		}
 	}
 	return nil, false
+}
+
+// letIn reports whether a process has let somebody in whose session begins with another: one of root's, or
+// one of a service where somebody is who is not that service. A service that serves a terminal to itself
+// has been broken into, for all that is known.
+func (f *finder) letIn(pid, first int) bool {
+	d := f.describe(pid)
+	other := func(its Description) bool { return its.UID != d.UID }
+	return d.UID == 0 || d.System && slices.ContainsFunc(f.some(first), func(pid int) bool { return f.is(pid, other) })
+}
+
+// some lists a process and some of those below it, the nearest first.
+func (f *finder) some(pid int) []int {
+	list := []int{pid}
+	for i := 0; i < len(list) && len(list) < maxSockets; i++ {
+		list = append(list, f.startedBy(list[i])...)
+	}
+	return list
 }
 
 func anySocket(Socket) bool { return true }

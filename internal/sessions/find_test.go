@@ -316,6 +316,11 @@ func TestWhatCarriesASession(t *testing.T) {
 			m.process(31, 30, "x", "root", "", "pts/3")
 			m.process(33, 31, "sh", "bob", "pts/3")
 		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 13, 30, 31, 33}, []Port{{"tcp", 22}}},
+		"an agent of a service that has let somebody in": {func(m *machine) {
+			m.tcp(32, "192.0.2.1:40000", "203.0.113.9:443")
+			m.process(30, 1, "x", "_agent", "", 32, "pts/3")
+			m.process(33, 30, "sh", "bob", "pts/3")
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 13, 30, 33}, []Port{{"tcp", 22}}},
 		"a command without a terminal": {func(m *machine) {
 			m.tcp(32, "192.0.2.1:22", "203.0.113.9:5000")
 			m.process(30, 10, "sshd", "root", "", 32)
@@ -482,6 +487,25 @@ func TestAnOrdinaryUserCannotClaimAnAddress(t *testing.T) {
 			m.socket(32, "udp", "192.0.2.1:40001", "203.0.113.66:443")
 			m.process(30, 1, "mosh-server", "mallory", "", 31, 32, "pts/4")
 			m.process(33, 30, "sh", "mallory", "pts/4")
+		},
+		"is the shell of a service": func(m *machine) {
+			m.tcp(31, "192.0.2.1:40000", "203.0.113.66:443")
+			m.process(30, 1, "python", "_www", "", 31, "pts/4")
+			m.process(33, 30, "sh", "_www", "pts/4")
+		},
+		"is the shell of a service and takes packets": func(m *machine) {
+			m.tcp(31, "192.0.2.1:40000", "203.0.113.66:443")
+			m.socket(32, "udp", "192.0.2.1:40001", "")
+			m.process(30, 1, "python", "_www", "", 31, 32, "pts/4")
+			m.process(33, 30, "sh", "_www", "pts/4")
+			m.peers = []Peer{{40001, netip.MustParseAddr("203.0.113.66"), false}}
+		},
+		"is the shell of a service and is asked for a password": func(m *machine) {
+			m.tcp(31, "192.0.2.1:40000", "203.0.113.66:443")
+			m.process(30, 1, "python", "_www", "", 31, "pts/4")
+			m.process(33, 30, "sh", "_www", "pts/4")
+			m.process(34, 33, "su", "root", "pts/4")
+			m.described[34] = Description{System: true, User: "root", Program: "su", Lent: true}
 		},
 		"has sshd forward": func(m *machine) {
 			m.login(21, "mallory", "pts/1", 3, "192.0.2.1:22", "203.0.113.8:5000")

@@ -249,7 +249,7 @@ func (w *walk) onward(pid int) []SocketID {
 		return list
 	}
 	line := w.ancestry(pid)
-	chosen, _ := w.choose(line[min(1, len(line)):])
+	chosen, _ := w.choose(line[min(1, len(line)):], pid)
 	return chosen
 }
 
