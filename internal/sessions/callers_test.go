@@ -4,6 +4,7 @@ package sessions
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"testing"
 )
@@ -68,6 +69,30 @@ func TestADetachedCallerIsNotInEverybodysSession(t *testing.T) {
 		}
 		if _, got := summary(t, m); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// The caller's own is kept by whatever tells where it leads.
+func TestPacketsOfIPv6LeadToTheCaller(t *testing.T) {
+	for self, want := range map[int]string{
+		33: "2001:db8:9::9 own, 203.0.113.7 others'", 50: "2001:db8:9::9 possibly own, 203.0.113.7 others'",
+		13: "2001:db8:8::8 others', 203.0.113.7 own", // from where bob has logged in
+	} {
+		m := sshd()
+		m.socket(31, "udp", "[2001:db8::1]:60001", "")
+		m.process(30, 1, "mosh-server", "bob", "", 31, "pts/4")
+		m.process(33, 30, "sh", "bob", "pts/4")
+		m.process(50, 1, "tmux", "bob", "", "pts/5")
+		m.peers = []Peer{{60001, netip.MustParseAddr("2001:db8:9::9"), true}}
+		if m.Self = self; self == 13 {
+			m.Logins = []Login{{ID: "7", Leader: 999, User: "bob", From: netip.MustParseAddr("2001:db8:8::8"), Remote: true, Manager: true}}
+			d := m.described[33]
+			d.Login = "7"
+			m.described[33] = d
+		}
+		if _, got := summary(t, m); got != want {
+			t.Errorf("from %d: %s, want %s", self, got, want)
 		}
 	}
 }

@@ -488,6 +488,12 @@ func TestAnOrdinaryUserCannotClaimAnAddress(t *testing.T) {
 			m.process(30, 1, "mosh-server", "mallory", "", 31, 32, "pts/4")
 			m.process(33, 30, "sh", "mallory", "pts/4")
 		},
+		"sends packets to a server of theirs from any address": func(m *machine) {
+			m.socket(31, "udp", "[2001:db8::1]:60001", "")
+			m.process(30, 1, "x", "mallory", "", 31, "pts/4")
+			m.process(33, 30, "sh", "mallory", "pts/4")
+			m.peers = []Peer{{60001, netip.MustParseAddr("2001:db8:66::66"), true}}
+		},
 		"is the shell of a service": func(m *machine) {
 			m.tcp(31, "192.0.2.1:40000", "203.0.113.66:443")
 			m.process(30, 1, "python", "_www", "", 31, "pts/4")
@@ -544,7 +550,7 @@ func TestAnOrdinaryUserCannotClaimAnAddress(t *testing.T) {
 		m.Self = 50
 		do(m)
 		model, got := summary(t, m)
-		if strings.Contains(got, "203.0.113.66") {
+		if strings.Contains(got, "203.0.113.66") || strings.Contains(got, "2001:db8:66") {
 			t.Errorf("%s: %s", name, got)
 		}
 		if hidden := model.Hidden(); len(hidden) > 0 {

@@ -317,6 +317,15 @@ func (w *walk) recorded(a netip.Addr) {
 	w.address(Connection{Remote: a}, "")
 }
 
+// believes reports whether the other end of a flow is one of the session. Any user can send packets of IPv6
+// from an address that is not this machine's (IPV6_FREEBIND of ipv6(7)) to a server of theirs, whose answer
+// then leaves the machine: connection tracking has that as a flow which the other host began and which was
+// answered. With IPv4 the kernel routes no such packet for who is not root.
+func (w *walk) believes(p Peer) bool {
+	anyway := w.to.trusted || w.to.Whose == Own
+	return anyway || p.Came && (w.to.Whose != Others || bare(p.Address).Is4())
+}
+
 // udpPeers finds the other ends of UDP sockets that are not connected.
 func (w *walk) udpPeers() {
 	if len(w.udp) == 0 {
@@ -331,7 +340,7 @@ func (w *walk) udpPeers() {
 	peers, err := w.source.Peers(w.ctx, ports)
 	for _, p := range peers {
 		a := bare(p.Address)
-		if (p.Came || w.to.trusted || w.to.Whose == Own) && !w.here(0, a) {
+		if w.believes(p) && !w.here(0, a) {
 			w.address(Connection{Remote: a}, "")
 		}
 	}
