@@ -170,12 +170,13 @@ func parseItem(raw []byte) (launchItem, error) {
 			one.scripts = append(one.scripts, word)
 		}
 	}
-	for _, script := range shellscript.Command(list.Arguments) {
+	sh := shellscript.NewReader(len(raw))
+	for _, script := range sh.Command(list.Arguments) {
 		if isAbsolute(script) && script != program && !slices.Contains(one.scripts, script) {
 			one.scripts = append(one.scripts, script)
 		}
 	}
-	return one, nil
+	return one, sh.Err()
 }
 
 // launchdPath is where launchd looks for a program without a path (_PATH_STDPATH of paths.h).

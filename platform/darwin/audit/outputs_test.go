@@ -13,6 +13,7 @@ import (
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
 	"sentinel/platform/darwin/extensions"
+	"sentinel/platform/unix/shellscript"
 )
 
 // out is a run that printed words on stdout.
@@ -241,4 +242,17 @@ func FuzzWords(f *testing.F) {
 			t.Errorf("%q: %v", raw, l)
 		}
 	})
+}
+
+// What a launch item runs is not known where not all commands within its commands were looked at.
+func TestALaunchItemOfEndlessCommandsIsNotJudged(t *testing.T) {
+	testenv.HangGuard(t)
+	var script strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&script, "sh &lt;&lt;E%d\n$(", i)
+	}
+	item := `<?xml version="1.0"?><plist version="1.0"><dict><key>ProgramArguments</key><array><string>/bin/sh</string><string>-c</string><string>` + script.String() + `</string></array></dict></plist>`
+	if one, err := parseItem([]byte(item)); !errors.Is(err, shellscript.ErrCut) || one.program != "/bin/sh" {
+		t.Errorf("%+v, %v", one, err)
+	}
 }

@@ -20,7 +20,6 @@ import (
 	"sentinel/platform/unix/authkeys"
 	"sentinel/platform/unix/crontab"
 	"sentinel/platform/unix/hostfile"
-	"sentinel/platform/unix/shellscript"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -38,7 +37,7 @@ func (s *survey) cron() {
 			continue
 		}
 		if f, ok := s.open("/usr/lib/cron/jobs/" + name); ok {
-			s.add(f, startup.Entry{Kind: startup.AtJob, Name: name, When: "once", User: s.owner(f.meta.UID), Enabled: new(true), Origin: startup.NoPackage}, shellscript.Programs(string(f.raw))...)
+			s.add(f, startup.Entry{Kind: startup.AtJob, Name: name, When: "once", User: s.owner(f.meta.UID), Enabled: new(true), Origin: startup.NoPackage}, f.shell.Programs(string(f.raw))...)
 		}
 	}
 }
@@ -59,7 +58,7 @@ func (s *survey) table(name string, form crontab.Form, user string) {
 		identity := strings.Join([]string{j.When, j.User, j.Command}, "\x00")
 		s.add(f, startup.Entry{
 			Kind: startup.CronJob, Name: path.Base(name), Line: j.Line, Identity: identity, Content: identity, When: j.When, User: j.User, Enabled: new(true), Origin: startup.NoPackage,
-		}, shellscript.Programs(j.Command)...)
+		}, f.shell.Programs(j.Command)...)
 	}
 }
 
@@ -84,7 +83,7 @@ func (s *survey) scripts() {
 // script adds a script. macOS ships some of them, and nothing says in which form.
 func (s *survey) script(kind startup.Kind, name, when string) {
 	if f, ok := s.open(name); ok {
-		s.add(f, startup.Entry{Kind: kind, Name: path.Base(name), When: when, Enabled: new(kind == startup.ShellStart || f.meta.Mode&0o111 != 0)}, shellscript.Programs(string(f.raw))...)
+		s.add(f, startup.Entry{Kind: kind, Name: path.Base(name), When: when, Enabled: new(kind == startup.ShellStart || f.meta.Mode&0o111 != 0)}, f.shell.Programs(string(f.raw))...)
 	}
 }
 
@@ -100,7 +99,7 @@ func (s *survey) loginHooks(name string) {
 	}
 	for when, program := range map[string]string{"login": hooks.LoginHook, "logout": hooks.LogoutHook} {
 		if program != "" {
-			s.add(f, startup.Entry{Kind: startup.LoginHook, Name: when, Identity: when, Content: program, When: when, User: "root", Enabled: new(true), Origin: startup.NoPackage}, shellscript.Programs(program)...)
+			s.add(f, startup.Entry{Kind: startup.LoginHook, Name: when, Identity: when, Content: program, When: when, User: "root", Enabled: new(true), Origin: startup.NoPackage}, f.shell.Programs(program)...)
 		}
 	}
 }
@@ -179,7 +178,7 @@ func (s *survey) readHome(ctx context.Context, h *home, directory string, names 
 		switch {
 		case err == nil:
 			left -= len(raw)
-			h.files = append(h.files, file{full, raw, meta})
+			h.files = append(h.files, fileOf(full, raw, meta))
 		case errors.Is(err, fs.ErrPermission):
 			h.unread = append(h.unread, startup.Unread{Path: path.Dir(full), Err: hostfile.Reason(err)})
 		case !hostfile.Missing(err):
@@ -198,7 +197,7 @@ func (s *survey) homeEntries(a account, h *home) {
 		case strings.HasPrefix(name, agentsDir+"/"):
 			s.job(f, startup.Agent, a.name, nil)
 		case slices.Contains(homeFiles, name):
-			s.add(f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(name), When: "shell", User: a.name, Enabled: new(true), Origin: startup.NoPackage}, shellscript.Programs(string(f.raw))...)
+			s.add(f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(name), When: "shell", User: a.name, Enabled: new(true), Origin: startup.NoPackage}, f.shell.Programs(string(f.raw))...)
 		default:
 			keys := authkeys.Parse(f.raw)
 			if err := keys.Unread(); err != nil {
@@ -220,5 +219,5 @@ func (s *survey) key(a account, f file, k authkeys.Key) {
 	if command != "" {
 		e.Warnings = []startup.Warning{startup.ForcedCommand}
 	}
-	s.add(f, e, shellscript.Programs(command)...)
+	s.add(f, e, f.shell.Programs(command)...)
 }

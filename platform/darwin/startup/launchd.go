@@ -85,16 +85,16 @@ func (s *survey) job(f file, kind startup.Kind, user string, disabled map[string
 	if ofSystem(f.name) {
 		e.Origin, e.Package = startup.Packaged, "macOS"
 	}
-	s.add(f, e, j.programs()...)
+	s.add(f, e, j.programs(f.shell)...)
 }
 
-func (j job) programs() []string {
+func (j job) programs(sh *shellscript.Reader) []string {
 	if j.Program != "" && len(j.Arguments) > 0 {
-		return shellscript.Once(append(shellscript.Command([]string{j.Program}), shellscript.Command(slices.Concat([]string{j.Program}, j.Arguments[1:]))...))
+		return shellscript.Once(append(sh.Command([]string{j.Program}), sh.Command(slices.Concat([]string{j.Program}, j.Arguments[1:]))...))
 	}
 	for _, words := range [][]string{j.Arguments, {j.Program}, {j.Bundled}} {
 		if len(words) > 0 && words[0] != "" {
-			return shellscript.Command(words)
+			return sh.Command(words)
 		}
 	}
 	return nil

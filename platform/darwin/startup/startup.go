@@ -21,6 +21,7 @@ import (
 	"sentinel/internal/startup"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/shellscript"
 )
 
 // Bounds of what is read.
@@ -100,20 +101,33 @@ func (s *survey) miss(name string, err error) {
 	}
 }
 
+// overlook notes, where there is an error, that not all programs of a file are known.
+func (s *survey) overlook(name string, err error) {
+	if err != nil && !slices.ContainsFunc(s.found.Unseen, func(u startup.Unread) bool { return u.Path == name }) {
+		s.found.Unseen = append(s.found.Unseen, startup.Unread{Path: name, Err: err})
+	}
+}
+
 // A file is one that was read.
 type file struct {
-	name string
-	raw  []byte
-	meta hostfile.Meta
+	name  string
+	raw   []byte
+	meta  hostfile.Meta
+	shell *shellscript.Reader // finds its programs
+}
+
+func fileOf(name string, raw []byte, meta hostfile.Meta) file {
+	return file{name, raw, meta, shellscript.NewReader(len(raw))}
 }
 
 // open reads a file of the system. Only root can put links where these are.
 func (s *survey) open(name string) (file, bool) {
-	f := file{name: name}
-	var err error
-	if f.meta, err = hostfile.Stat(s.path(name)); err == nil {
-		f.raw, err = hostfile.Read(s.path(name), maxFile)
+	var raw []byte
+	meta, err := hostfile.Stat(s.path(name))
+	if err == nil {
+		raw, err = hostfile.Read(s.path(name), maxFile)
 	}
+	f := fileOf(name, raw, meta)
 	if err != nil {
 		if !hostfile.Missing(err) {
 			s.miss(name, err)
@@ -139,6 +153,7 @@ func (s *survey) add(f file, e startup.Entry, programs ...string) *startup.Entry
 		sum := sha256.Sum256(f.raw)
 		e.Content = hex.EncodeToString(sum[:])
 	}
+	s.overlook(f.name, f.shell.Err())
 	for _, name := range programs {
 		e.Programs = append(e.Programs, s.look(name))
 	}

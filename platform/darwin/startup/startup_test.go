@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"sentinel/internal/startup"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
+	"sentinel/platform/unix/shellscript"
 )
 
 const (
@@ -206,4 +208,30 @@ func FuzzItems(f *testing.F) {
 			t.Errorf("%d items, %v", len(items), ok)
 		}
 	})
+}
+
+// It is said of which files not all commands within commands were looked at.
+func TestFilesOfEndlessCommandsAreNamed(t *testing.T) {
+	testenv.HangGuard(t)
+	root, script := mac(t), ""
+	for i := range 40 {
+		script += fmt.Sprintf("sh &lt;&lt;E%d\n$(", i)
+	}
+	plain := strings.ReplaceAll(script, "&lt;", "<")
+	item := head + "<key>Label</key><string>deep</string><key>ProgramArguments</key><array><string>/bin/sh</string><string>-c</string><string>" + script + "</string></array>" + tail
+	for name, text := range map[string]string{"/Users/mira/.zshrc": plain, "/usr/lib/cron/jobs/a1": plain, "/Library/LaunchDaemons/deep.plist": item} {
+		os.MkdirAll(filepath.Dir(root+name), 0o755)
+		if err := os.WriteFile(root+name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, u := range collect(t, root, well, 0).Unseen {
+		got = append(got, u.Path+": "+u.Err.Error())
+	}
+	slices.Sort(got)
+	end := ": " + shellscript.ErrCut.Error()
+	if diff := cmp.Diff([]string{"/Library/LaunchDaemons/deep.plist" + end, "/Users/mira/.zshrc" + end, "/usr/lib/cron/jobs/a1" + end}, got); diff != "" {
+		t.Error(diff)
+	}
 }

@@ -15,7 +15,6 @@ import (
 	"sentinel/internal/userdb"
 	"sentinel/platform/unix/crontab"
 	"sentinel/platform/unix/hostfile"
-	"sentinel/platform/unix/shellscript"
 )
 
 // spools hold the tables of users, by the names of these: of Debian, Alpine, SUSE, and of cronie.
@@ -104,7 +103,7 @@ func (s *survey) job(f file, j crontab.Entry, user *userdb.User, read bool) {
 	if user != nil {
 		j.User = user.Name
 	}
-	programs := shellscript.Programs(j.Command)
+	programs := s.shell(f).Programs(j.Command)
 	e := startup.Entry{
 		Kind: startup.CronJob, Name: path.Base(f.name), Line: j.Line, Identity: strings.Join([]string{j.When, j.User, j.Command}, "\x00"),
 		When: j.When, User: j.User, Enabled: new(read),
@@ -161,7 +160,7 @@ func (s *survey) at() {
 func (s *survey) atJob(f file, minutes string) {
 	u := s.account(s.owner(f.meta.UID), f.meta.UID, nogroup)
 	e := startup.Entry{Kind: startup.AtJob, Name: path.Base(f.name), When: atTime(minutes), User: u.Name, Enabled: new(true)}
-	s.addFor(u, f, e, shellscript.Programs(atCommands(s.text(f)))...)
+	s.addFor(u, f, e, s.shell(f).Programs(atCommands(s.text(f)))...)
 }
 
 func atTime(minutes string) string {

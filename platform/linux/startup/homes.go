@@ -21,7 +21,6 @@ import (
 	"sentinel/internal/userdb"
 	"sentinel/platform/unix/authkeys"
 	"sentinel/platform/unix/hostfile"
-	"sentinel/platform/unix/shellscript"
 	"sentinel/platform/unix/sshdconf"
 )
 
@@ -99,7 +98,7 @@ const (
 func (s *survey) shells() {
 	for _, name := range shellFiles {
 		if f, ok := s.open(name); ok {
-			s.fromTemplate(f, s.add(f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(name), When: "shell", Enabled: new(true)}, sourcedPrograms([]byte(s.text(f)))...))
+			s.fromTemplate(f, s.add(f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(name), When: "shell", Enabled: new(true)}, sourcedPrograms([]byte(s.text(f)), s.shell(f))...))
 		}
 	}
 }
@@ -235,7 +234,7 @@ func (s *survey) sshd() {
 		s.add(f, startup.Entry{
 			Kind: startup.PAMProgram, Name: "AuthorizedKeysCommand", Line: command.Line, Identity: "AuthorizedKeysCommand", Content: command.Value, When: "login",
 			User: c.Global["authorizedkeyscommanduser"].Value, Enabled: new(true),
-		}, shellscript.Command(split(command.Value))...)
+		}, s.shell(f).Command(split(command.Value))...)
 	}
 }
 
@@ -350,7 +349,7 @@ func (s *survey) homeEntries(h *home, keys []string) {
 
 // forward adds the programs that the mail of a user is given to.
 func (s *survey) forward(u userdb.User, f file) {
-	list := mailPrograms(s.text(f))
+	list := mailPrograms(s.text(f), s.shell(f))
 	if more := len(list) - maxMail; more > 0 {
 		s.miss(f.name, fmt.Errorf("programs beyond the first %d: %d", maxMail, more))
 		list = list[:maxMail]
@@ -366,15 +365,15 @@ func (s *survey) homeFile(u userdb.User, d homeDir, f file) {
 	var programs []string
 	switch d.kind {
 	case startup.Autostart:
-		e, programs = autostart(e.Name, s.text(f))
+		e, programs = autostart(e.Name, s.text(f), s.shell(f))
 		e.User = u.Name
 	case startup.DBusService:
-		e, programs = busService(e.Name, u.Name, s.text(f))
+		e, programs = busService(e.Name, u.Name, s.text(f), s.shell(f))
 	case startup.FileRule:
-		programs = fileRules(s.text(f))[0].programs
+		programs = fileRules(s.text(f), s.shell(f))[0].programs
 	case startup.UserUnit: // what the container runs is in its image
 	default:
-		programs = sourcedPrograms([]byte(s.text(f)))
+		programs = sourcedPrograms([]byte(s.text(f)), s.shell(f))
 	}
 	s.addUser(u, f, e, programs...)
 }
@@ -393,7 +392,7 @@ var templates = []string{"/etc/skel/", "/usr/share/base-files/dot", "/usr/share/
 
 // dotFile adds a file that a shell reads.
 func (s *survey) dotFile(u userdb.User, f file) {
-	s.fromTemplate(f, s.addUser(u, f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(f.name), When: "shell", User: u.Name, Enabled: new(true)}, sourcedPrograms([]byte(s.text(f)))...))
+	s.fromTemplate(f, s.addUser(u, f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(f.name), When: "shell", User: u.Name, Enabled: new(true)}, sourcedPrograms([]byte(s.text(f)), s.shell(f))...))
 }
 
 // fromTemplate attributes a file that is as its template has it: of those no package owns the copies.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sentinel/internal/startup"
+	"sentinel/platform/unix/shellscript"
 )
 
 // A hookFile is where settings name programs for somebody else to run.
@@ -17,7 +18,7 @@ type hookFile struct {
 	user   string   // as whom they run; "" if that is not said
 	paths  []string // files, and directories with a slash at the end
 	suffix string   // of the files in the directories that are read; "" is any
-	read   func(text string) []hook
+	read   func(text string, sh *shellscript.Reader) []hook
 }
 
 // A hook is a setting, or a whole file, that has programs run.
@@ -88,7 +89,7 @@ func (s *survey) hooksOf(h hookFile, name string) {
 	if !ok {
 		return
 	}
-	for _, one := range h.read(s.text(f)) {
+	for _, one := range h.read(s.text(f), s.shell(f)) {
 		if one.content == "" && slices.ContainsFunc(s.entries, func(e *entry) bool { return e.File == f.name && e.Kind == h.kind }) {
 			continue // found by another name, as /etc/environment is
 		}

@@ -13,7 +13,9 @@ import (
 )
 
 // wholeScript takes a file for one hook: what a shell reads, or assignments to the environment.
-func wholeScript(text string) []hook { return []hook{{programs: sourcedPrograms([]byte(text))}} }
+func wholeScript(text string, sh *shellscript.Reader) []hook {
+	return []hook{{programs: sourcedPrograms([]byte(text), sh)}}
+}
 
 // eachLine calls use for the words of each line that is no comment.
 func eachLine(text string, use func(number int, line string, words []string)) {
@@ -31,11 +33,11 @@ func eachLine(text string, use func(number int, line string, words []string)) {
 // of its own that can be replaced, and what finds a proxy.
 var aptCommand = lazyregexp.New(`::(?:pre|post)-invoke(?:-success|-stats)?(?:::.*)?$|^dpkg::pre-install-pkgs(?:::.*)?$|^aptcli::hooks::|^dir::bin::|::proxy-?auto-?detect$`)
 
-func aptHooks(text string) []hook {
+func aptHooks(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	aptconf.Each([]byte(text), func(name, value string) error { //nolint:errcheck // what comes before an error counts for apt, too
 		if aptCommand.Get().MatchString(strings.ToLower(name)) && value != "" {
-			list = append(list, hook{name: strings.TrimRight(name, ":"), content: name + "\x00" + value, programs: shellscript.Programs(value)})
+			list = append(list, hook{name: strings.TrimRight(name, ":"), content: name + "\x00" + value, programs: sh.Programs(value)})
 		}
 		return nil
 	})
@@ -43,34 +45,34 @@ func aptHooks(text string) []hook {
 }
 
 // dpkgHooks reads options of dpkg, "NAME=VALUE" or "NAME VALUE".
-func dpkgHooks(text string) []hook {
+func dpkgHooks(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	eachLine(text, func(number int, line string, _ []string) {
 		at := strings.IndexAny(line, "= \t")
 		if at > 0 && slices.Contains([]string{"pre-invoke", "post-invoke", "status-logger"}, line[:at]) {
-			list = append(list, hook{line[:at], number, line, shellscript.Programs(strings.Trim(strings.TrimSpace(line[at+1:]), `"`))})
+			list = append(list, hook{line[:at], number, line, sh.Programs(strings.Trim(strings.TrimSpace(line[at+1:]), `"`))})
 		}
 	})
 	return list
 }
 
 // execHook reads the one command of a file with sections.
-func execHook(text string) []hook {
+func execHook(text string, sh *shellscript.Reader) []hook {
 	var one hook
 	settings(text, func(_, name, value string) {
 		if name == "Exec" {
-			one.programs = shellscript.Command(split(value))
+			one.programs = sh.Command(split(value))
 		}
 	})
 	return []hook{one}
 }
 
 // actionHooks reads lines "CALLBACK:FILTER:DIRECTION:OPTIONS:COMMAND".
-func actionHooks(text string) []hook {
+func actionHooks(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	eachLine(text, func(number int, line string, _ []string) {
 		if words := strings.SplitN(line, ":", 5); len(words) == 5 {
-			list = append(list, hook{words[0], number, line, shellscript.Command(split(words[4]))})
+			list = append(list, hook{words[0], number, line, sh.Command(split(words[4]))})
 		}
 	})
 	return list
@@ -79,7 +81,7 @@ func actionHooks(text string) []hook {
 // logrotateBlocks are directives that a script follows, up to the line endscript.
 var logrotateBlocks = []string{"prerotate", "postrotate", "firstaction", "lastaction", "preremove"}
 
-func logrotateScripts(text string) []hook {
+func logrotateScripts(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	var open *hook
 	number := 0
@@ -89,14 +91,14 @@ func logrotateScripts(text string) []hook {
 		switch {
 		case len(words) > 0 && words[0] == "endscript" && open != nil:
 			_, script, _ := strings.Cut(open.content, "\n")
-			open.programs = shellscript.Programs(script)
+			open.programs = sh.Programs(script)
 			list, open = append(list, *open), nil
 		case open != nil:
 			open.content += line
 		case len(words) > 0 && slices.Contains(logrotateBlocks, words[0]):
 			open = &hook{name: words[0], line: number, content: words[0] + "\n"}
 		case len(words) > 1 && (words[0] == "compresscmd" || words[0] == "uncompresscmd"):
-			list = append(list, hook{words[0], number, line, shellscript.Command(words[1:])})
+			list = append(list, hook{words[0], number, line, sh.Command(words[1:])})
 		}
 	}
 	return list
@@ -105,12 +107,12 @@ func logrotateScripts(text string) []hook {
 // kernelPrograms are the settings of the kernel that hold a program for it to run.
 var kernelPrograms = []string{"kernel.core_pattern", "kernel.modprobe", "kernel.poweroff_cmd", "kernel.hotplug"}
 
-func sysctlHandlers(text string) []hook {
+func sysctlHandlers(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	eachLine(text, func(number int, line string, _ []string) {
 		name, value, _ := strings.Cut(line, "=")
 		name = strings.ReplaceAll(strings.TrimSpace(strings.TrimPrefix(name, "-")), "/", ".")
-		if programs := handlerPrograms(name, value); len(programs) > 0 {
+		if programs := handlerPrograms(name, value, sh); len(programs) > 0 {
 			list = append(list, hook{name, number, line, programs})
 		}
 	})
@@ -119,44 +121,44 @@ func sysctlHandlers(text string) []hook {
 
 // handlerPrograms returns what a setting of the kernel has it run. Dumps go to a program behind a bar
 // only (core(5)).
-func handlerPrograms(name, value string) []string {
+func handlerPrograms(name, value string, sh *shellscript.Reader) []string {
 	value, piped := strings.CutPrefix(strings.TrimSpace(value), "|")
 	if !slices.Contains(kernelPrograms, name) || name == "kernel.core_pattern" && !piped {
 		return nil
 	}
-	return shellscript.Command(strings.Fields(value))
+	return sh.Command(strings.Fields(value))
 }
 
 // binfmtRules reads lines ":NAME:TYPE:OFFSET:MAGIC:MASK:INTERPRETER:FLAGS", of which the first
 // character is what stands between the fields.
-func binfmtRules(text string) []hook {
+func binfmtRules(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	eachLine(text, func(number int, line string, _ []string) {
 		fields := strings.Split(line[1:], line[:1])
 		if len(fields) >= 6 {
-			list = append(list, hook{fields[0], number, line, shellscript.Command(fields[5:6])})
+			list = append(list, hook{fields[0], number, line, sh.Command(fields[5:6])})
 		}
 	})
 	return list
 }
 
 // keyHandlers reads lines "OPERATION TYPE DESCRIPTION CALLOUT PROGRAM ARGUMENTS".
-func keyHandlers(text string) []hook {
+func keyHandlers(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	eachLine(text, func(number int, line string, words []string) {
 		if len(words) > 4 {
 			words[4] = strings.TrimPrefix(words[4], "|")
-			list = append(list, hook{words[0] + " " + words[1], number, line, shellscript.Command(words[4:])})
+			list = append(list, hook{words[0] + " " + words[1], number, line, sh.Command(words[4:])})
 		}
 	})
 	return list
 }
 
 // fileRules takes a file for one hook. What its rules make run is what they link to or copy.
-func fileRules(text string) []hook {
+func fileRules(text string, sh *shellscript.Reader) []hook {
 	var one hook
 	eachLine(text, func(_ int, line string, _ []string) {
-		if words := split(line); len(words) > 6 && strings.ContainsAny(words[0][:min(len(words[0]), 1)], "LC") && path.IsAbs(words[6]) && shellscript.Command(words[6:7]) != nil {
+		if words := split(line); len(words) > 6 && strings.ContainsAny(words[0][:min(len(words[0]), 1)], "LC") && path.IsAbs(words[6]) && sh.Command(words[6:7]) != nil {
 			one.programs = append(one.programs, words[6])
 		}
 	})
@@ -167,7 +169,7 @@ func fileRules(text string) []hook {
 const pluginDir = "/usr/libexec/sudo/"
 
 // sudoPlugins reads lines "Plugin SYMBOL FILE OPTIONS" and "Path NAME FILE".
-func sudoPlugins(text string) []hook {
+func sudoPlugins(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	eachLine(text, func(number int, line string, words []string) {
 		if len(words) < 3 || words[0] != "Plugin" && words[0] != "Path" || words[1] == "devsearch" {
@@ -177,45 +179,45 @@ func sudoPlugins(text string) []hook {
 		if !path.IsAbs(file) {
 			file = pluginDir + file
 		}
-		list = append(list, hook{words[0] + " " + words[1], number, line, shellscript.Command([]string{file})})
+		list = append(list, hook{words[0] + " " + words[1], number, line, sh.Command([]string{file})})
 	})
 	return list
 }
 
-func acpiActions(text string) []hook {
+func acpiActions(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	eachLine(text, func(number int, line string, _ []string) {
 		if name, value, _ := strings.Cut(line, "="); strings.TrimSpace(name) == "action" {
-			list = append(list, hook{"", number, line, shellscript.Programs(value)})
+			list = append(list, hook{"", number, line, sh.Programs(value)})
 		}
 	})
 	return list
 }
 
 // managerEnvironment finds libraries that the service manager makes every service, or itself, load.
-func managerEnvironment(text string) []hook {
+func managerEnvironment(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	settings(text, func(_, name, value string) {
 		if name == "DefaultEnvironment" || name == "ManagerEnvironment" {
-			list = append(list, hook{name: name, content: name + value, programs: shellscript.Command(split(value))})
+			list = append(list, hook{name: name, content: name + value, programs: sh.Command(split(value))})
 		}
 	})
 	return list
 }
 
 // inetdServices reads lines "SERVICE SOCKET PROTOCOL WAIT USER PROGRAM ARGUMENTS".
-func inetdServices(text string) []hook {
+func inetdServices(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	eachLine(text, func(number int, line string, words []string) {
 		if len(words) > 5 && words[5] != "internal" {
-			list = append(list, hook{words[0], number, line, shellscript.Command(words[5:])})
+			list = append(list, hook{words[0], number, line, sh.Command(words[5:])})
 		}
 	})
 	return list
 }
 
 // xinetdServices reads blocks "service NAME", "{", "ATTRIBUTE = VALUE", "}", but for those that are off.
-func xinetdServices(text string) []hook {
+func xinetdServices(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	var one hook
 	off := false
@@ -236,7 +238,7 @@ func xinetdServices(text string) []hook {
 			off = value == "yes"
 		case strings.TrimSpace(name) == "server":
 			one.content += "\n" + line
-			one.programs = append(one.programs, shellscript.Command(split(value))...)
+			one.programs = append(one.programs, sh.Command(split(value))...)
 		}
 	})
 	end()
@@ -247,7 +249,7 @@ func xinetdServices(text string) []hook {
 var mailCommand = lazyregexp.New(`"\|((?:[^"\\]|\\.)*)"|\|"((?:[^"\\]|\\.)*)"|\|((?:[^",]|"(?:[^"\\]|\\.)*")*)`)
 
 // mailPrograms finds the programs that mail is given to: each "|PROGRAM" of a line, behind a name or not.
-func mailPrograms(text string) []hook {
+func mailPrograms(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	eachLine(text, func(number int, line string, _ []string) {
 		names, _, piped := strings.Cut(line, "|")
@@ -258,7 +260,7 @@ func mailPrograms(text string) []hook {
 		one := hook{name: strings.Trim(name, `" `), line: number, content: line}
 		for _, match := range mailCommand.Get().FindAllStringSubmatch(line, -1) {
 			command := strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(match[1] + match[2])
-			one.programs = append(one.programs, shellscript.Programs(command+match[3])...)
+			one.programs = append(one.programs, sh.Programs(command+match[3])...)
 		}
 		one.programs = shellscript.Once(one.programs)
 		list = append(list, one)

@@ -11,6 +11,7 @@ import (
 	"sentinel/internal/startup"
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/shellscript"
 )
 
 // kernelFiles hold programs that the kernel runs as root.
@@ -36,10 +37,12 @@ func (s *survey) handlers() {
 		if !ok || slices.Contains(k.builtIn, value) {
 			continue
 		}
-		if programs := handlerPrograms(k.setting, value); len(programs) > 0 {
+		sh := shellscript.NewReader(len(value))
+		if programs := handlerPrograms(k.setting, value, sh); len(programs) > 0 {
 			e := startup.Entry{Kind: startup.KernelHandler, Name: path.Base(k.path), Content: value, When: k.when, User: "root", Enabled: new(true)}
 			s.handler(k.path, e, isPlain(value), programs)
 		}
+		s.overlook(k.path, sh.Err())
 	}
 	s.binfmt()
 }

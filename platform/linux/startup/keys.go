@@ -8,7 +8,6 @@ import (
 	"sentinel/internal/startup"
 	"sentinel/internal/userdb"
 	"sentinel/platform/unix/authkeys"
-	"sentinel/platform/unix/shellscript"
 )
 
 // key adds a key that lets a user in. Its identity is its fingerprint: a key that gets other options
@@ -22,5 +21,5 @@ func (s *survey) key(u userdb.User, f file, k authkeys.Key) {
 	if command != "" {
 		e.Warnings = []startup.Warning{startup.ForcedCommand}
 	}
-	s.addUser(u, f, e, shellscript.Programs(command)...)
+	s.addUser(u, f, e, s.shell(f).Programs(command)...)
 }

@@ -16,13 +16,25 @@ import (
 
 	"sentinel/internal/startup"
 	"sentinel/internal/testenv"
+	"sentinel/platform/unix/shellscript"
 )
+
+func readerOf(text string) *shellscript.Reader { return shellscript.NewReader(len(text)) }
+
+func ranBy(t *testing.T, u unit) []string {
+	t.Helper()
+	programs, err := u.programs()
+	if err != nil && !errors.Is(err, shellscript.ErrCut) {
+		t.Error(err)
+	}
+	return programs
+}
 
 func TestUnitsAreReadWithTheirDropIns(t *testing.T) {
 	var u unit
 	u.read("u.service", "[Service]\nExecStart=/bin/a\nExecStart=-/bin/b x\n; ExecStart=/no\nUser=mira\n[X-a]\nUser=other\nExecStart=\n[[Service]\nUser=other\n[Unit]\nSourcePath=/etc/x\n")
 	u.read("service", "[Service]\nExecStartPre=+!!/bin/pre\nExecStart=\nExecStart=@/bin/c name \\\n  /tmp/arg\nEnvironment=A=b \"LD_PRELOAD=/x.so\"\n")
-	if diff := cmp.Diff([]string{"/bin/c", "/bin/pre", "/x.so"}, u.programs()); diff != "" {
+	if diff := cmp.Diff([]string{"/bin/c", "/bin/pre", "/x.so"}, ranBy(t, u)); diff != "" {
 		t.Error(diff)
 	}
 	if u.user != "mira" || u.source != "/etc/x" {
@@ -30,7 +42,7 @@ func TestUnitsAreReadWithTheirDropIns(t *testing.T) {
 	}
 	var long unit
 	long.read("long.service", "[Service]\n"+strings.Repeat("ExecStartPre=/bin/true\n", 200)+"ExecStartPre=-/home/mira/late\n")
-	if diff := cmp.Diff([]string{"/bin/true", "/home/mira/late"}, long.programs()); diff != "" {
+	if diff := cmp.Diff([]string{"/bin/true", "/home/mira/late"}, ranBy(t, long)); diff != "" {
 		t.Error(diff)
 	}
 	var timer unit
@@ -84,7 +96,7 @@ func TestDesktopEntriesSayWhetherTheyStart(t *testing.T) {
 		"[Desktop Entry]\nExec=/bin/a b\n": true, "[Desktop Entry]\nExec=/bin/a\nHidden=true\n": false, "[Desktop Entry]\nExec=/bin/a\nX-GNOME-Autostart-enabled=false\n": false,
 		"[Desktop Entry]\nExec=/bin/a\nHidden=false\n[Desktop Action x]\nExec=/bin/other\nHidden=true\n": true,
 	} {
-		e, programs := autostart("x.desktop", text)
+		e, programs := autostart("x.desktop", text, readerOf(text))
 		if diff := cmp.Diff([]string{"/bin/a"}, programs); diff != "" || *e.Enabled != want {
 			t.Errorf("%q: %s, %v", text, diff, *e.Enabled)
 		}
@@ -102,7 +114,7 @@ func TestOnlyAPlainCommandIsOfThePackageOfItsProgram(t *testing.T) {
 		}
 	}
 	for value, want := range map[string][]string{"|/bin/a %p": {"/bin/a"}, "core.%p": nil, "/bin/a": nil, "": nil} {
-		if diff := cmp.Diff(want, handlerPrograms("kernel.core_pattern", value)); diff != "" {
+		if diff := cmp.Diff(want, handlerPrograms("kernel.core_pattern", value, readerOf(value))); diff != "" {
 			t.Errorf("%q: %s", value, diff)
 		}
 	}
@@ -129,7 +141,7 @@ func TestNamesOfAUserAreSearchedNoLongerThanTheyMayBe(t *testing.T) {
 // No setting of a file hides another.
 func TestEachHookOfAFileIsFound(t *testing.T) {
 	for _, c := range []struct {
-		read func(string) []hook
+		read func(string, *shellscript.Reader) []hook
 		text string
 		want []string
 	}{
@@ -142,7 +154,7 @@ func TestEachHookOfAFileIsFound(t *testing.T) {
 		{logrotateScripts, "/x {\n\tpostrotate\n\t\tprerotate x\n\t\t/opt/a\n\tendscript\n}\n", []string{"2 postrotate: prerotate /opt/a"}},
 	} {
 		var got []string
-		for _, h := range c.read(c.text) {
+		for _, h := range c.read(c.text, readerOf(c.text)) {
 			got = append(got, fmt.Sprintf("%d %s: %s", h.line, h.name, strings.Join(h.programs, " ")))
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
@@ -159,9 +171,9 @@ func FuzzParsers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var u unit
 		u.read(text, text)
-		_, exec := autostart("x", text)
-		_, bus := busService("x", "", text)
-		for _, list := range [][]string{u.programs(), exec, bus, scriptPrograms([]byte(text)), sourcedPrograms([]byte(text)), openrcPrograms([]byte(text)), (&survey{}).udevPrograms(text)} {
+		_, exec := autostart("x", text, readerOf(text))
+		_, bus := busService("x", "", text, readerOf(text))
+		for _, list := range [][]string{ranBy(t, u), exec, bus, scriptPrograms([]byte(text), readerOf(text)), sourcedPrograms([]byte(text), readerOf(text)), openrcPrograms([]byte(text), readerOf(text)), udevPrograms(text, readerOf(text))} {
 			for _, name := range list {
 				if strings.ContainsAny(name, "\n\x00") {
 					t.Errorf("%q", name)
@@ -174,7 +186,7 @@ func FuzzParsers(f *testing.F) {
 			}
 		}
 		for _, h := range hookFiles {
-			for _, one := range h.read(text) {
+			for _, one := range h.read(text, readerOf(text)) {
 				for _, name := range one.programs {
 					if strings.ContainsAny(name, "\n\x00") {
 						t.Errorf("%q", name)
@@ -209,7 +221,7 @@ func TestFilesThatShellsReadAreRead(t *testing.T) {
 		"#!/bin/sh\n/opt/a\x00b\n":           {{"/opt/ab"}, {"/opt/ab"}},
 		"\x7fELF\x00\n/opt/a\n":              {nil, {"/opt/a"}},
 	} {
-		run, sourced := scriptPrograms([]byte(text)), sourcedPrograms([]byte(text))
+		run, sourced := scriptPrograms([]byte(text), readerOf(text)), sourcedPrograms([]byte(text), readerOf(text))
 		if !slices.Equal(run, want[0]) || len(sourced) == 0 || sourced[len(sourced)-1] != want[1][0] {
 			t.Errorf("%q: %q, %q", text, run, sourced)
 		}
@@ -234,5 +246,42 @@ func TestAUnitThatAnotherWantsIsNotSaidToBeOff(t *testing.T) {
 	want := map[string]string{"default.target: x.conf": "unknown", "evil.service": "unknown", "job@.service": "unknown", "off.service": "false"}
 	if diff := cmp.Diff(want, enabled); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Commands within commands are looked at as far as the size of their file lets them be. It is said of
+// which they were not, and costs no other file anything.
+func TestFilesOfEndlessCommandsAreNamed(t *testing.T) {
+	testenv.HangGuard(t)
+	documents, value := "", "/opt/deep"
+	for i := range 40 {
+		documents += fmt.Sprintf("sh <<E%d\n$(", i)
+		value = `eval "${x-$(` + value + `)}"`
+	}
+	const home, units = "/home/mira/", "/home/mira/.config/systemd/user/"
+	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(value)
+	places := map[string]string{
+		home + ".bashrc": documents, home + ".ssh/authorized_keys": `command="` + quoted + `" ssh-ed25519 ` + "AAAAC3NzaC1lZDI1NTE5AAAAIB" + strings.Repeat("A", 42) + " k\n",
+		home + ".forward": `"|` + quoted + "\"\n", home + ".config/autostart/a.desktop": "[Desktop Entry]\nExec=eval \"" + quoted + "\"\n",
+		units + "b.service": "[Service]\nExecStart=sh -c \"" + quoted + "\"\n", "/var/spool/cron/crontabs/mira": "@daily " + value + "\n", "/var/spool/cron/atjobs/a0000101b9d2a0": "cd /\n}\n" + documents,
+	}
+	files := map[string]string{"etc/passwd": "mira:x:" + strconv.Itoa(os.Geteuid()) + ":100::/home/mira:/bin/sh\n", home + ".profile": "/opt/plain\n"}
+	var want []string
+	for name, text := range places {
+		files[name] = text
+		want = append(want, name+": "+shellscript.ErrCut.Error())
+	}
+	found := surveyed(t, testenv.Plant(t, files), nil)
+	var got []string
+	for _, u := range found.Unseen {
+		got = append(got, u.Path+": "+u.Err.Error())
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if !slices.ContainsFunc(found.Entries, func(e startup.Entry) bool { return len(e.Programs) == 1 && e.Programs[0].Path == "/opt/plain" }) {
+		t.Errorf("%+v", found.Entries)
 	}
 }

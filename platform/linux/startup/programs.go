@@ -126,18 +126,16 @@ func (s *survey) ask(ctx context.Context, known map[asked]look, q question) {
 		seen = s.lookAt(ctx, p.Path, q.entry.as)
 		known[k] = seen
 	}
-	if seen.err != nil {
-		s.overlook(q.entry.File, seen.err)
-	}
+	s.overlook(q.entry.File, seen.err)
 	if seen.real != "" && !strings.HasPrefix(p.Path, "/") {
 		p.Path = seen.real
 	}
 	p.Missing, p.Writable, q.entry.reals[q.at] = seen.missing, seen.open, seen.real
 }
 
-// overlook notes that not all programs of a file are known.
+// overlook notes, where there is an error, that not all programs of a file are known.
 func (s *survey) overlook(file string, err error) {
-	if !s.overlooked[file] {
+	if err != nil && !s.overlooked[file] {
 		s.overlooked[file] = true
 		s.unseen = append(s.unseen, startup.Unread{Path: file, Err: hostfile.Reason(err)})
 	}

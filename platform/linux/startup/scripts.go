@@ -162,7 +162,7 @@ func (s *survey) script(d scriptDir, name string) {
 	if d.sourced {
 		programs = sourcedPrograms
 	}
-	s.add(f, startup.Entry{Kind: d.kind, Name: path.Base(name), When: d.when, User: userOf(d), Enabled: new(enabled)}, programs(f.raw)...)
+	s.add(f, startup.Entry{Kind: d.kind, Name: path.Base(name), When: d.when, User: userOf(d), Enabled: new(enabled)}, programs(f.raw, s.shell(f))...)
 }
 
 // userOf is as whom the scripts of a directory run: what shells read, as whoever starts one.
@@ -174,18 +174,18 @@ func userOf(d scriptDir) string {
 }
 
 // scriptPrograms returns the programs of a script of a shell; nothing for any other program.
-func scriptPrograms(raw []byte) []string {
+func scriptPrograms(raw []byte, sh *shellscript.Reader) []string {
 	first, _, _ := bytes.Cut(raw[:min(len(raw), 200)], []byte("\n"))
 	if bytes.IndexByte(first, 0) >= 0 || bytes.HasPrefix(first, []byte("#!")) && !shebang.Get().Match(first) {
 		return nil
 	}
-	return sourcedPrograms(raw)
+	return sourcedPrograms(raw, sh)
 }
 
 // sourcedPrograms returns the programs of a file that a shell reads, to which the program that its first line
 // names is a comment, and a NUL byte nothing.
-func sourcedPrograms(raw []byte) []string {
-	return shellscript.Programs(strings.ReplaceAll(string(raw), "\x00", ""))
+func sourcedPrograms(raw []byte, sh *shellscript.Reader) []string {
+	return sh.Programs(strings.ReplaceAll(string(raw), "\x00", ""))
 }
 
 var shebang = lazyregexp.New(`^#!.*\b(?:ba|da|a|k|mk|z)?sh\b|^#!.*openrc-run`)
@@ -225,7 +225,7 @@ func (s *survey) initScript(seen map[string]bool, link, name string) {
 	if !ok {
 		return
 	}
-	s.add(f, startup.Entry{Kind: startup.InitService, Name: name, When: "boot", User: "root", Enabled: new(!s.hasUnit(name))}, scriptPrograms(f.raw)...)
+	s.add(f, startup.Entry{Kind: startup.InitService, Name: name, When: "boot", User: "root", Enabled: new(!s.hasUnit(name))}, scriptPrograms(f.raw, s.shell(f))...)
 }
 
 func (s *survey) hasUnit(name string) bool {
@@ -248,7 +248,7 @@ func (s *survey) openrc() {
 			}
 			seen[real] = true
 			if f, ok := s.open(real); ok {
-				s.add(f, startup.Entry{Kind: startup.InitService, Name: name, When: "runlevel " + level, User: "root", Enabled: new(true)}, openrcPrograms(f.raw)...)
+				s.add(f, startup.Entry{Kind: startup.InitService, Name: name, When: "runlevel " + level, User: "root", Enabled: new(true)}, openrcPrograms(f.raw, s.shell(f))...)
 			}
 		}
 	}
@@ -257,11 +257,11 @@ func (s *survey) openrc() {
 var openrcCommand = lazyregexp.New(`(?m)^\s*command=["']?(/[^"'\s]+)`)
 
 // openrcPrograms returns the program of a service of OpenRC; its functions run little else.
-func openrcPrograms(raw []byte) []string {
+func openrcPrograms(raw []byte, sh *shellscript.Reader) []string {
 	if match := openrcCommand.Get().FindSubmatch(raw); match != nil {
 		return []string{string(match[1])}
 	}
-	return scriptPrograms(raw)
+	return scriptPrograms(raw, sh)
 }
 
 // runit finds services that are linked into the directory that runsvdir(8) watches.
@@ -272,7 +272,7 @@ func (s *survey) runit() {
 		for _, name := range names {
 			f, ok := s.open(path.Join(real, name, "run"))
 			if ok {
-				s.add(f, startup.Entry{Kind: startup.InitService, Name: name, When: "boot", User: "root", Enabled: new(true)}, scriptPrograms(f.raw)...)
+				s.add(f, startup.Entry{Kind: startup.InitService, Name: name, When: "boot", User: "root", Enabled: new(true)}, scriptPrograms(f.raw, s.shell(f))...)
 			}
 		}
 	}
@@ -292,6 +292,6 @@ func (s *survey) inittab() {
 			continue
 		}
 		e := startup.Entry{Kind: startup.InitService, Name: "inittab: " + words[2], Line: number, Identity: strings.TrimSpace(line), Content: line, When: words[2], User: "root", Enabled: new(true)}
-		s.add(f, e, shellscript.Programs(strings.TrimPrefix(words[3], "+"))...)
+		s.add(f, e, s.shell(f).Programs(strings.TrimPrefix(words[3], "+"))...)
 	}
 }

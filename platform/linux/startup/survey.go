@@ -22,6 +22,7 @@ import (
 	"sentinel/internal/startup"
 	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/shellscript"
 )
 
 // Bounds of what is read.
@@ -53,8 +54,9 @@ type survey struct {
 	missed     map[string]bool  // by path: it is unread
 	unseen     []startup.Unread // files
 	overlooked map[string]bool
-	dirs       map[string]string // directories without links
-	digests    map[string]string // of what was read: SHA-256
+	dirs       map[string]string              // directories without links
+	digests    map[string]string              // of what was read: SHA-256
+	readers    map[string]*shellscript.Reader // by file
 	packages   error
 }
 
@@ -69,7 +71,7 @@ type entry struct {
 }
 
 func newSurvey(p Parts) *survey {
-	return &survey{Parts: p, byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}, missed: map[string]bool{}, overlooked: map[string]bool{}, own: map[int][]*entry{}}
+	return &survey{Parts: p, byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}, missed: map[string]bool{}, overlooked: map[string]bool{}, own: map[int][]*entry{}, readers: map[string]*shellscript.Reader{}}
 }
 
 func (s *survey) path(name string) string { return filepath.Join(s.Root, name) }
@@ -291,6 +293,14 @@ func (s *survey) text(f file) string {
 	return string(f.raw)
 }
 
+// shell finds the programs of a file.
+func (s *survey) shell(f file) *shellscript.Reader {
+	if s.readers[f.name] == nil {
+		s.readers[f.name] = shellscript.NewReader(len(f.raw))
+	}
+	return s.readers[f.name]
+}
+
 // add adds an entry of a file that the system starts.
 func (s *survey) add(f file, e startup.Entry, programs ...string) *entry {
 	added := s.entry(f, e, programs)
@@ -321,6 +331,7 @@ func (s *survey) entry(f file, e startup.Entry, programs []string) *entry {
 		s.miss(f.name, errManyPrograms)
 		programs = programs[:maxPrograms]
 	}
+	s.overlook(f.name, s.shell(f).Err())
 	for _, name := range programs {
 		added.Programs = append(added.Programs, startup.Program{Path: name})
 	}

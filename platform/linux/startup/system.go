@@ -104,7 +104,7 @@ func (s *survey) stack(f file, dirs []string, seen map[string]bool) {
 	for _, line := range pamLines(s.text(f)) {
 		if path.Base(line.module) == "pam_exec.so" {
 			if at := slices.IndexFunc(line.words, func(w string) bool { return strings.HasPrefix(w, "/") }); at >= 0 {
-				programs := shellscript.Command(line.words[at:])
+				programs := s.shell(f).Command(line.words[at:])
 				s.add(f, startup.Entry{Kind: startup.PAMProgram, Name: path.Base(f.name), Identity: strings.Join(line.words, " "), When: "login", Enabled: new(true)}, programs...)
 			}
 		}
@@ -157,7 +157,7 @@ func (s *survey) udev() {
 			if !ok {
 				continue
 			}
-			if programs := s.udevPrograms(s.text(f)); len(programs) > 0 {
+			if programs := udevPrograms(s.text(f), s.shell(f)); len(programs) > 0 {
 				s.add(f, startup.Entry{Kind: startup.UdevRule, Name: name, When: "device", User: "root", Enabled: new(true)}, programs...)
 			}
 		}
@@ -165,14 +165,14 @@ func (s *survey) udev() {
 }
 
 // udevPrograms returns the programs of a file. One without a directory is in that of udev.
-func (s *survey) udevPrograms(text string) []string {
+func udevPrograms(text string, sh *shellscript.Reader) []string {
 	var list []string
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
 		if strings.HasPrefix(strings.TrimSpace(line), "#") {
 			continue
 		}
 		for _, match := range udevRun.Get().FindAllStringSubmatch(line, -1) {
-			for i, name := range shellscript.Command(split(match[1])) {
+			for i, name := range sh.Command(split(match[1])) {
 				if i == 0 && !strings.Contains(name, "/") {
 					name = "/usr/lib/udev/" + name
 				}
@@ -227,7 +227,7 @@ func (s *survey) moduleCommands(f file) {
 			continue
 		}
 		e := startup.Entry{Kind: startup.ModuleCommand, Name: words[0] + " " + words[1], Line: number, Identity: words[0] + words[1], Content: line, When: "module", User: "root", Enabled: new(true)}
-		s.add(f, e, shellscript.Programs(strings.Join(words[2:], " "))...)
+		s.add(f, e, s.shell(f).Programs(strings.Join(words[2:], " "))...)
 	}
 }
 
@@ -244,6 +244,7 @@ func (s *survey) kernel() {
 		}
 		return
 	}
+	sh := shellscript.NewReader(len(raw))
 	for _, word := range split(strings.TrimSpace(string(raw))) {
 		at := slices.IndexFunc(kernelParameters, func(p string) bool { return strings.HasPrefix(word, p) })
 		if at < 0 || kernelParameters[at] == "init_on" {
@@ -252,25 +253,26 @@ func (s *survey) kernel() {
 		_, value, _ := strings.Cut(word, "=")
 		e := &entry{Entry: startup.Entry{Kind: startup.KernelParameter, Name: word, File: name, Identity: word, When: "boot", User: "root", Enabled: new(true), Origin: startup.NoPackage}}
 		if strings.HasPrefix(word, "init=") || strings.HasPrefix(word, "rdinit=") || strings.HasPrefix(word, "systemd.run=") {
-			for _, program := range shellscript.Command(split(value)) {
+			for _, program := range sh.Command(split(value)) {
 				e.Programs = append(e.Programs, startup.Program{Path: program})
 			}
 		}
 		s.entries = append(s.entries, e)
 	}
+	s.overlook(name, sh.Err())
 }
 
 // desktop finds what graphical sessions start (Desktop Application Autostart Specification).
 func (s *survey) desktop() {
 	for _, name := range s.names("/etc/xdg/autostart") {
 		if f, ok := s.open("/etc/xdg/autostart/" + name); ok && strings.HasSuffix(name, ".desktop") {
-			e, programs := autostart(name, s.text(f))
+			e, programs := autostart(name, s.text(f), s.shell(f))
 			s.add(f, e, programs...)
 		}
 	}
 }
 
-func autostart(name, text string) (startup.Entry, []string) {
+func autostart(name, text string, sh *shellscript.Reader) (startup.Entry, []string) {
 	e := startup.Entry{Kind: startup.Autostart, Name: name, When: "graphical login"}
 	hidden := false
 	var programs []string
@@ -278,7 +280,7 @@ func autostart(name, text string) (startup.Entry, []string) {
 		switch {
 		case section != "Desktop Entry":
 		case key == "Exec":
-			programs = shellscript.Command(split(value))
+			programs = sh.Command(split(value))
 		case key == "Hidden", key == "X-GNOME-Autostart-enabled":
 			hidden = hidden || value == map[string]string{"Hidden": "true", "X-GNOME-Autostart-enabled": "false"}[key]
 		}
@@ -300,20 +302,20 @@ func (s *survey) dbus() {
 				continue
 			}
 			if f, ok := s.open(path.Join(real, name)); ok {
-				e, programs := busService(name, d.user, s.text(f))
+				e, programs := busService(name, d.user, s.text(f), s.shell(f))
 				s.add(f, e, programs...)
 			}
 		}
 	}
 }
 
-func busService(name, user, text string) (startup.Entry, []string) {
+func busService(name, user, text string, sh *shellscript.Reader) (startup.Entry, []string) {
 	e := startup.Entry{Kind: startup.DBusService, Name: strings.TrimSuffix(name, ".service"), When: "a call on the bus", User: user, Enabled: new(true)}
 	var programs []string
 	settings(text, func(_, key, value string) {
 		switch key {
 		case "Exec":
-			programs = shellscript.Command(split(value))
+			programs = sh.Command(split(value))
 		case "User":
 			e.User = value
 		case "SystemdService":

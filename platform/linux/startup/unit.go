@@ -21,6 +21,7 @@ type unit struct {
 	accepts          bool     // the socket starts an instance for each connection
 	source           string   // the file that a generator made it from
 	user             string
+	size             int // of its files
 }
 
 // commandSettings run programs, the main one first.
@@ -48,6 +49,7 @@ func (u *unit) read(name, text string) {
 	if u.commands == nil {
 		u.commands = map[string][]string{}
 	}
+	u.size += len(text)
 	own := ownSection(name)
 	settings(text, func(section, name, value string) {
 		switch {
@@ -78,26 +80,28 @@ func (u *unit) read(name, text string) {
 	})
 }
 
-// programs are those that the unit runs, and libraries that it makes them load.
-func (u unit) programs() []string {
+// programs are those that the unit runs, and libraries that it makes them load, as far as its files let
+// them be found.
+func (u unit) programs() ([]string, error) {
 	var list []string
+	sh := shellscript.NewReader(u.size)
 	for _, setting := range commandSettings {
 		for _, line := range u.commands[setting] {
-			list = append(list, execPrograms(line)...)
+			list = append(list, execPrograms(line, sh)...)
 		}
 	}
 	for _, line := range u.environment {
-		list = append(list, shellscript.Command(split(line))...)
+		list = append(list, sh.Command(split(line))...)
 	}
-	return shellscript.Once(list)
+	return shellscript.Once(list), sh.Err()
 }
 
 // loadedBy returns the libraries that the variables of a file make programs load.
-func loadedBy(text string) []string {
+func loadedBy(text string, sh *shellscript.Reader) []string {
 	var list []string
 	for line := range strings.Lines(text) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			list = append(list, shellscript.Command([]string{name + "=" + strings.Trim(value, `"'`)})...)
+			list = append(list, sh.Command([]string{name + "=" + strings.Trim(value, `"'`)})...)
 		}
 	}
 	return list
@@ -105,14 +109,14 @@ func loadedBy(text string) []string {
 
 // execPrograms returns the programs of a command line of systemd.service(5), without the characters
 // that may stand before it.
-func execPrograms(line string) []string {
+func execPrograms(line string, sh *shellscript.Reader) []string {
 	rest := strings.TrimLeft(line, "-:+!|@")
 	renamed := strings.Contains(line[:len(line)-len(rest)], "@")
 	words := split(rest)
 	if renamed && len(words) > 1 { // the second word is the name that it gets
 		words = append(words[:1], words[2:]...)
 	}
-	return shellscript.Command(words)
+	return sh.Command(words)
 }
 
 // split splits a line at blanks outside of quotes.

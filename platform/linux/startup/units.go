@@ -3,6 +3,7 @@
 package startup
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path"
@@ -166,7 +167,7 @@ func (s *survey) unitEntry(set *unitSet, name string, kind startup.Kind) {
 	if kind == "" {
 		e.Kind = unitKinds[path.Ext(name)]
 	}
-	programs := s.programs(u)
+	programs, err := s.programs(u)
 	switch unitKinds[path.Ext(name)] {
 	case startup.Service:
 	case startup.MountUnit:
@@ -176,9 +177,11 @@ func (s *survey) unitEntry(set *unitSet, name string, kind startup.Kind) {
 	default:
 		ran := s.effective(set, activated(name, u))
 		e.User = ran.user
-		programs = shellscript.Once(append(programs, s.programs(ran)...))
+		of, cut := s.programs(ran)
+		programs, err = shellscript.Once(append(programs, of...)), cmp.Or(err, cut)
 	}
 	added := s.add(f, e, programs...)
+	s.overlook(f.name, err)
 	if strings.HasPrefix(f.name, "/run/systemd/generator") {
 		s.fromGenerator(added, u)
 	}
@@ -227,16 +230,18 @@ func (s *survey) effective(set *unitSet, name string) unit {
 }
 
 // programs are those of a unit of the system, and the libraries that its files of variables make them load.
-func (s *survey) programs(u unit) []string {
-	list := u.programs()
+func (s *survey) programs(u unit) ([]string, error) {
+	list, err := u.programs()
 	for _, pattern := range u.environmentFiles {
 		for _, name := range s.matches(strings.TrimPrefix(pattern, "-")) {
 			if f, ok := s.open(name); ok {
-				list = append(list, loadedBy(s.text(f))...)
+				sh := shellscript.NewReader(len(f.raw)) // each unit may name the file
+				list = append(list, loadedBy(s.text(f), sh)...)
+				err = cmp.Or(err, sh.Err())
 			}
 		}
 	}
-	return shellscript.Once(list)
+	return shellscript.Once(list), err
 }
 
 // matches are the files that a pattern of names in one directory stands for (systemd.exec(5)).
@@ -272,7 +277,9 @@ func (s *survey) dropInEntries(set *unitSet, kind startup.Kind) {
 			if kind != "" {
 				e.Kind = kind
 			}
-			added := s.add(f, e, s.programs(u)...)
+			programs, err := s.programs(u)
+			added := s.add(f, e, programs...)
+			s.overlook(f.name, err)
 			if strings.HasPrefix(f.name, "/run/systemd/generator") {
 				added.Origin = startup.Packaged
 			}

@@ -83,22 +83,29 @@ func (s *survey) homeUnits(m *manager) {
 		if of, ok := strings.CutSuffix(path.Base(directory), ".d"); ok { // of a unit, or of all of a kind
 			var u unit
 			u.read(of, s.text(f))
-			s.homeUnit(m, f, of+": "+unitName, u, nil, u.programs())
+			s.homeUnit(m, f, of+": "+unitName, u, nil, s.programsOf(u, f))
 			continue
 		}
 		if m.isPassing(unitName, directory) || s.isListed(directory, s.text(f)) {
 			continue
 		}
 		u := s.parse(m, unitName, f)
-		programs := u.programs()
+		programs := s.programsOf(u, f)
 		if path.Ext(unitName) != ".service" {
 			started := activated(unitName, u)
 			if of, ok := m.find(started, directory); ok {
-				programs = shellscript.Once(append(programs, s.parse(m, started, of).programs()...))
+				programs = shellscript.Once(append(programs, s.programsOf(s.parse(m, started, of), of)...))
 			}
 		}
 		s.homeUnit(m, f, unitName, u, m.isEnabled(unitName), programs)
 	}
+}
+
+// programsOf are the programs of a unit of a user, without what files of variables say.
+func (s *survey) programsOf(u unit, f file) []string {
+	programs, err := u.programs()
+	s.overlook(f.name, err)
+	return programs
 }
 
 func (s *survey) homeUnit(m *manager, f file, name string, u unit, enabled *bool, programs []string) {

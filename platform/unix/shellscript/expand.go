@@ -34,8 +34,8 @@ func (s *scanner) arithmetic(from int) int {
 	if s.depth == maxNest || !strings.HasPrefix(s.text[from:], "((") {
 		return 0
 	}
-	open := 0
-	for i := from + 1; i+1 < min(len(s.text), from+maxArithmetic); i++ {
+	open, end := 0, min(len(s.text), from+maxArithmetic)
+	for i := from + 1; i+1 < end; i++ {
 		switch s.text[i] {
 		case '(':
 			open++
@@ -49,6 +49,7 @@ func (s *scanner) arithmetic(from int) int {
 			return 0
 		}
 	}
+	s.reader.spend(end - from)
 	return 0
 }
 
@@ -75,6 +76,7 @@ func (s *scanner) parameter() {
 			return
 		}
 	}
+	s.reader.spend(len(text))
 	s.add('$')
 }
 
@@ -88,9 +90,14 @@ func (s *scanner) backquoted() {
 		text = append(text, s.text[s.at])
 	}
 	s.begin()
-	sub := &scanner{text: string(text), depth: s.depth + 1, level: level{dir: s.dir}}
+	sub := s.within(string(text))
 	sub.all()
 	s.list = append(s.list, sub.list...)
+}
+
+// within is the scanner of a text within the one that is read.
+func (s *scanner) within(text string) *scanner {
+	return &scanner{reader: s.reader, text: s.reader.part(text), depth: s.depth + 1, level: level{dir: s.dir}}
 }
 
 // inner finds the commands of the substitutions in a text that is no script.
@@ -98,7 +105,7 @@ func (s *scanner) inner(text string) {
 	if s.depth == maxNest {
 		return
 	}
-	sub := &scanner{text: text, depth: s.depth + 1, level: level{dir: s.dir}}
+	sub := s.within(text)
 	for ; sub.at < len(sub.text); sub.at++ {
 		switch sub.text[sub.at] {
 		case '\\':

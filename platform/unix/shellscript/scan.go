@@ -44,18 +44,19 @@ type level struct {
 
 // A scanner splits a script into simple commands.
 type scanner struct {
-	text  string
-	at    int
-	depth int
-	list  []*simple
-	here  []document
+	reader *Reader
+	text   string
+	at     int
+	depth  int
+	list   []*simple
+	here   []document
 	level
 }
 
 // commands splits a script at newlines and operators. A command in a substitution is one of its
 // own, and a dollar in the word it was in.
-func commands(script, dir string) []*simple {
-	s := &scanner{text: script, level: level{dir: dir}}
+func (r *Reader) commands(script, dir string) []*simple {
+	s := &scanner{reader: r, text: script, level: level{dir: dir}}
 	s.all()
 	return s.list
 }
@@ -248,8 +249,8 @@ func isSubshell(text string) bool {
 
 // group reads a pattern such as "@(a|b)" into the word it belongs to.
 func (s *scanner) group() {
-	open := 0
-	for i := s.at; i < min(len(s.text), s.at+maxAhead); i++ {
+	open, end := 0, min(len(s.text), s.at+maxAhead)
+	for i := s.at; i < end; i++ {
 		switch s.text[i] {
 		case '(':
 			open++
@@ -262,6 +263,7 @@ func (s *scanner) group() {
 			return
 		}
 	}
+	s.reader.spend(end - s.at)
 	s.endCommand()
 }
 

@@ -23,21 +23,18 @@ const (
 	maxDepth    = 10 // of command lines within command lines
 )
 
-// Programs returns the programs that a script names, each once, in their order: what can be a
-// command, without keywords and builtins, and files that it reads as a script.
-func Programs(script string) []string { return frame{}.programs(script) }
-
 // A frame is where a command runs.
 type frame struct {
-	dir   string  // "" if it is unknown
-	in    *simple // what the command reads
-	depth int
+	dir    string  // "" if it is unknown
+	in     *simple // what the command reads
+	depth  int
+	reader *Reader
 }
 
 func (f frame) programs(script string) []string {
 	var list []string
-	for _, c := range commands(script, f.dir) {
-		for _, name := range (frame{c.dir, c, f.depth}).command(c.words) {
+	for _, c := range f.reader.commands(script, f.dir) {
+		for _, name := range (frame{c.dir, c, f.depth, f.reader}).command(c.words) {
 			list = withName(list, name)
 		}
 	}
@@ -70,15 +67,12 @@ func isUsual(name string) bool {
 // within returns the programs of a command line within another.
 func (f frame) within(script string) []string {
 	if f.depth == maxDepth {
+		f.reader.cut = f.reader.cut || script != ""
 		return nil
 	}
 	f.depth++
-	return f.programs(script)
+	return f.programs(f.reader.part(script))
 }
-
-// Command returns the programs of one command: the program itself, and if that runs another program
-// or a script, this one too.
-func Command(words []string) []string { return frame{}.command(words) }
 
 // Once returns the names in list, each once, in their order.
 func Once(list []string) []string {

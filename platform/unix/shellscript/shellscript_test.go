@@ -3,6 +3,7 @@
 package shellscript
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,9 @@ import (
 
 	"sentinel/internal/testenv"
 )
+
+// programs are those of a script that is a file of its own.
+func programs(script string) []string { return NewReader(len(script)).Programs(script) }
 
 func TestProgramsOfScriptsWithoutTheirArguments(t *testing.T) {
 	for text, want := range map[string][]string{
@@ -45,7 +49,7 @@ func TestProgramsOfScriptsWithoutTheirArguments(t *testing.T) {
 		"perl -e 'system(1)'":                                  {"perl"},
 		strings.Repeat("sh -c 'x' ", 3):                        {"sh", "x"},
 	} {
-		if diff := cmp.Diff(want, Programs(text)); diff != "" {
+		if diff := cmp.Diff(want, programs(text)); diff != "" {
 			t.Errorf("%q: %s", text, diff)
 		}
 	}
@@ -86,7 +90,7 @@ func TestAProgramIsNamedHoweverAShellIsToldToRunIt(t *testing.T) {
 		"cd /tmp/.x && ./evil secret", "cd -P -- /tmp/.x; ./evil", "cd /tmp; cd .x; ./evil", "cd /tmp/.x || exit; sh evil secret", "cd /; (cd /tmp; true); cd tmp; .x/evil", "pushd /tmp/.x; ./evil", "cd /tmp/.x; x=$(./evil)", "env -C /tmp/.x ./evil",
 		"if cd /tmp/.x; then ./evil; fi", "sudo -D /tmp sh .x/evil", "cd /tmp/.x; find . -exec ./evil \\;",
 	} {
-		list := Programs(strings.ReplaceAll(text, "EVIL", evil))
+		list := programs(strings.ReplaceAll(text, "EVIL", evil))
 		if !slices.Contains(list, evil) || strings.Contains(strings.Join(list, "|"), "secret") {
 			t.Errorf("%q: %q", text, list)
 		}
@@ -103,17 +107,17 @@ func TestArgumentsAreNotNamed(t *testing.T) {
 		"\"/tmp/.x/evil with space\" secret": {"/tmp/.x/evil with space"}, "./a\\ b": {"./a b"}, "'/tmp/a=b&(c)é'": {"/tmp/a=b&(c)é"}, "\"a b\"": nil, "/tmp/$USER/evil": {"/tmp/$USER/evil"}, "'/tmp/a\nb'": nil, "/": nil, "cd /tmp; ./1": {"/tmp/1"}, "$'/tmp/\\x01\\xff'": {"/tmp/\x01\xff"}, "'' /secret": nil,
 		"/tmp/" + strings.Repeat("a", 255): {"/tmp/" + strings.Repeat("a", 255)}, "env " + strings.Repeat("A=1 ", 100) + "prog": {"prog"},
 	} {
-		if diff := cmp.Diff(want, Programs(text)); diff != "" {
+		if diff := cmp.Diff(want, programs(text)); diff != "" {
 			t.Errorf("%q: %s", text, diff)
 		}
 	}
 }
 
 func TestCommandsThatRunOthers(t *testing.T) {
-	if diff := cmp.Diff([]string{"/bin/bash", "/opt/x.sh"}, Command([]string{"/bin/bash", "-e", "/opt/x.sh", "/other"})); diff != "" {
+	if diff := cmp.Diff([]string{"/bin/bash", "/opt/x.sh"}, NewReader(0).Command([]string{"/bin/bash", "-e", "/opt/x.sh", "/other"})); diff != "" {
 		t.Error(diff)
 	}
-	if got := Command(nil); got != nil {
+	if got := NewReader(0).Command(nil); got != nil {
 		t.Errorf("%v", got)
 	}
 }
@@ -123,11 +127,11 @@ func TestScriptsOfAnySizeAreBounded(t *testing.T) {
 	for i := range 1000 {
 		b.WriteString("p" + strings.Repeat("x", i) + "\n")
 	}
-	if got := Programs(b.String()); len(got) != maxPrograms {
+	if got := programs(b.String()); len(got) != maxPrograms {
 		t.Errorf("%d programs", len(got))
 	}
 	b.WriteString("/usr/bin/last; /tmp/.x/evil")
-	if got := Programs(b.String()); len(got) != maxPrograms || got[maxPrograms-1] != "/tmp/.x/evil" || got[0] != "p" {
+	if got := programs(b.String()); len(got) != maxPrograms || got[maxPrograms-1] != "/tmp/.x/evil" || got[0] != "p" {
 		t.Errorf("%q", got)
 	}
 }
@@ -144,14 +148,53 @@ func TestScriptsOfUsersTakeTheTimeOfTheirLength(t *testing.T) {
 		"quotes": repeated("\"$("), "commands within commands": "a " + repeated("$(b) "), "cases": repeated("case in in "), "eval": repeated("eval "),
 	} {
 		length := 0
-		for _, c := range commands(script, "/") {
+		for _, c := range NewReader(len(script)).commands(script, "/") {
 			for _, word := range c.words {
 				length += len(word)
 			}
 		}
-		if got := Programs(script); len(got) > maxPrograms || length > 2*len(script) {
+		if got := programs(script); len(got) > maxPrograms || length > 2*len(script) {
 			t.Errorf("%s: %d programs in words of %d bytes", name, len(got), length)
 		}
+	}
+}
+
+// Texts that are scripts more than once at each level would take twice the time for each.
+func TestCommandsWithinCommandsAreBounded(t *testing.T) {
+	testenv.HangGuard(t)
+	documents, defaults := "", "/opt/deep"
+	for i := range 40 {
+		documents += fmt.Sprintf("sh <<E%d\n$(", i)
+		defaults = `eval "${x-$(` + defaults + `)}"`
+	}
+	for name, script := range map[string]string{"documents": documents, "defaults": defaults, "depth": strings.Repeat("eval ", maxDepth+1) + "/opt/deep"} {
+		r := NewReader(len(script))
+		if got := r.Programs("/opt/first; " + script + "\n/opt/last"); r.Err() != ErrCut || got[0] != "/opt/first" || slices.Contains(got, "/opt/deep") {
+			t.Errorf("%s: %q, %v", name, got, r.Err())
+		}
+	}
+}
+
+// What is never closed is not looked for without an end, at any level.
+func TestWhatIsNeverClosedIsPaidFor(t *testing.T) {
+	for name, text := range map[string]string{"parameters": "${", "arithmetic": "$((", "patterns": "x(x"} {
+		r := NewReader(1 << 16)
+		if r.Programs(strings.Repeat(text, 1<<16/len(text))); r.left != 0 || r.Err() != ErrCut {
+			t.Errorf("%s: %d bytes left, %v", name, r.left, r.Err())
+		}
+	}
+}
+
+// Nothing is left out of what people write, and what stands in no other command is never.
+func TestOrdinaryScriptsAreReadWhole(t *testing.T) {
+	script := strings.Repeat(`x="${a:-$(sh -c 'sh -c "/opt/a ${b%/*} $((1+2))"')}"; eval "$(/opt/b)"`+"\nsudo sh <<E\n  sh -c '/opt/c $(/opt/d)'\nE\n", 1000)
+	r := NewReader(len(script))
+	if got := r.Programs(script); r.Err() != nil || !slices.Contains(got, "/opt/d") {
+		t.Errorf("%q, %v", got, r.Err())
+	}
+	r = &Reader{}
+	if diff := cmp.Diff([]string{"/opt/a", "sh"}, r.Programs("/opt/a; sh -c /opt/b")); diff != "" || r.Err() != ErrCut {
+		t.Errorf("%v: %s", r.Err(), diff)
 	}
 }
 
@@ -161,7 +204,7 @@ func FuzzPrograms(f *testing.F) {
 	f.Add("a $((1+(2))) ${b%)} <<< \"c\" @(d) $'\\x2f' {e}>f; case g in (h) i;; esac; x=(j); cd /k && ./l | sh\nfind . -exec m \\;")
 	f.Add("sh -c 'sh -c \"sh -c x\"' '\"\\\n((")
 	f.Fuzz(func(t *testing.T, text string) {
-		list := Programs(text)
+		list := programs(text)
 		if len(list) > maxPrograms {
 			t.Errorf("%d programs", len(list))
 		}
