@@ -169,12 +169,13 @@ func (s *survey) homes(ctx context.Context) {
 	for _, h := range read {
 		s.homeEntries(h, keys)
 		if managers[h.user.UID] == nil {
-			managers[h.user.UID] = &manager{user: h.user, files: map[string]file{}, parsed: map[string]unit{}, enabled: map[string]bool{}}
+			managers[h.user.UID] = newManager(h.user)
 		}
 		managers[h.user.UID].take(h)
 	}
 	for _, uid := range slices.Sorted(maps.Keys(managers)) {
 		s.homeUnits(managers[uid])
+		delete(managers, uid) // of one user after the other, much may have been made of the files
 	}
 }
 

@@ -84,19 +84,20 @@ var logrotateBlocks = []string{"prerotate", "postrotate", "firstaction", "lastac
 func logrotateScripts(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	var open *hook
+	var script strings.Builder
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
 		words := strings.Fields(line)
 		switch {
 		case len(words) > 0 && words[0] == "endscript" && open != nil:
-			_, script, _ := strings.Cut(open.content, "\n")
-			open.programs = sh.Programs(script)
+			open.content, open.programs = open.name+"\n"+script.String(), sh.Programs(script.String())
 			list, open = append(list, *open), nil
 		case open != nil:
-			open.content += line
+			script.WriteString(line)
 		case len(words) > 0 && slices.Contains(logrotateBlocks, words[0]):
-			open = &hook{name: words[0], line: number, content: words[0] + "\n"}
+			open = &hook{name: words[0], line: number}
+			script.Reset()
 		case len(words) > 1 && (words[0] == "compresscmd" || words[0] == "uncompresscmd"):
 			list = append(list, hook{words[0], number, line, sh.Command(words[1:])})
 		}
@@ -220,24 +221,26 @@ func inetdServices(text string, sh *shellscript.Reader) []hook {
 func xinetdServices(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	var one hook
+	var lines []string // that tell it from others
 	off := false
 	end := func() {
 		if !off && one.programs != nil {
+			one.content = strings.Join(lines, "\n")
 			list = append(list, one)
 		}
-		one, off = hook{}, false
+		one, lines, off = hook{}, nil, false
 	}
 	eachLine(text, func(number int, line string, words []string) {
 		name, value, set := strings.Cut(line, "=")
 		switch value = strings.TrimSpace(value); {
 		case !set && words[0] == "service" && len(words) > 1:
 			end()
-			one = hook{name: words[1], line: number, content: line}
+			one, lines = hook{name: words[1], line: number}, []string{line}
 		case !set:
 		case strings.TrimSpace(name) == "disable":
 			off = value == "yes"
 		case strings.TrimSpace(name) == "server":
-			one.content += "\n" + line
+			lines = append(lines, line)
 			one.programs = append(one.programs, sh.Command(split(value))...)
 		}
 	})

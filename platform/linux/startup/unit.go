@@ -21,7 +21,9 @@ type unit struct {
 	accepts          bool     // the socket starts an instance for each connection
 	source           string   // the file that a generator made it from
 	user             string
-	size             int // of its files
+	wants            []string // units that it has started with it
+	foreign          bool     // it has settings that [generated] does not list
+	size             int      // of its files
 }
 
 // commandSettings run programs, the main one first.
@@ -33,6 +35,9 @@ var triggerSettings = []string{
 	"ListenStream", "ListenDatagram", "ListenSequentialPacket", "ListenFIFO", "ListenNetlink", "ListenSpecial",
 	"PathExists", "PathExistsGlob", "PathChanged", "PathModified", "DirectoryNotEmpty",
 }
+
+// wantSettings name units that are started with the unit.
+var wantSettings = []string{"Wants", "Requires", "BindsTo", "Upholds", "OnFailure", "OnSuccess"}
 
 const maxTriggers = 50 // that are shown of a unit
 
@@ -52,9 +57,12 @@ func (u *unit) read(name, text string) {
 	u.size += len(text)
 	own := ownSection(name)
 	settings(text, func(section, name, value string) {
+		u.foreign = u.foreign || !isGenerated(name, value)
 		switch {
 		case section == "Unit" && name == "SourcePath":
 			u.source = value
+		case section == "Unit" && slices.Contains(wantSettings, name):
+			u.wants = append(u.wants, strings.Fields(value)...)
 		case section != own:
 		case slices.Contains(commandSettings, name):
 			if u.commands[name] = append(u.commands[name], value); value == "" {
@@ -155,18 +163,20 @@ func split(line string) []string {
 // settings calls use for each setting of a file with sections, as of systemd.syntax(7) and desktop
 // entries. A backslash at the end joins the next line.
 func settings(text string, use func(section, name, value string)) {
-	section, joined := "", ""
+	section := ""
+	var joined strings.Builder // a file may be of nothing but such lines
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		trimmed := strings.TrimSpace(line)
 		if strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
 			continue
 		}
-		if before, ok := strings.CutSuffix(line, `\`); ok && len(joined) < maxFile {
-			joined += before + " "
+		if before, ok := strings.CutSuffix(line, `\`); ok && joined.Len() < maxFile {
+			joined.WriteString(before + " ")
 			continue
 		}
-		line, joined = strings.TrimSpace(joined+line), ""
+		line = strings.TrimSpace(joined.String() + line)
+		joined.Reset()
 		if strings.HasPrefix(line, "[") {
 			section = strings.TrimSuffix(line[1:], "]")
 			continue

@@ -4,8 +4,10 @@ package startup
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -102,11 +104,54 @@ func TestUnitsTellWhatTheirVariablesMakeThemLoad(t *testing.T) {
 
 // Thousands of timers may name one large file.
 func TestAUnitIsParsedOnce(t *testing.T) {
-	s, m := newSurvey(Parts{}), &manager{parsed: map[string]unit{}}
+	s, m := newSurvey(Parts{}), newManager(mira)
 	for _, text := range []string{"[Service]\nExecStart=/opt/a\n", "[Service]\nExecStart=/opt/b\n"} {
 		u := s.parse(m, "x.service", file{name: "/x.service", raw: []byte(text)})
 		if diff := cmp.Diff([]string{"/opt/a"}, ranBy(t, u)); diff != "" {
 			t.Error(diff)
+		}
+	}
+}
+
+// A unit that thousands of timers name is looked at for its programs once.
+func TestTheProgramsOfAUnitAreFoundOnce(t *testing.T) {
+	s, m := newSurvey(Parts{}), newManager(mira)
+	f := file{name: "/x.service", raw: []byte("[Service]\nExecStart=/opt/a\n")}
+	for range 2 {
+		if diff := cmp.Diff([]string{"/opt/a"}, s.programsOf(m, "x.service", f)); diff != "" {
+			t.Error(diff)
+		}
+		m.parsed[f.name] = unit{} // of which nothing is asked any more
+	}
+	var many strings.Builder
+	for i := range maxPrograms + 2 {
+		fmt.Fprintf(&many, "ExecStart=/opt/p%d\n", i)
+	}
+	if got := s.programsOf(m, "y.service", file{name: "/y.service", raw: []byte("[Service]\n" + many.String())}); len(got) != maxPrograms+1 {
+		t.Errorf("%d programs", len(got))
+	}
+}
+
+// Lines are put together in the memory of their length.
+func TestLinesAreJoinedInTheMemoryOfTheirLength(t *testing.T) {
+	const lines = 1 << 14
+	for _, c := range []struct {
+		text, want string
+		parse      func(text string) string
+	}{
+		{"[S]\na=b" + strings.Repeat("\\\n", lines) + "c\n", "b" + strings.Repeat(" ", lines) + "c", func(text string) (joined string) {
+			settings(text, func(_, _, value string) { joined = value })
+			return joined
+		}},
+		{"prerotate\n" + strings.Repeat("#x\n", lines) + "endscript\n", "prerotate\n" + strings.Repeat("#x\n", lines), func(text string) string { return logrotateScripts(text, readerOf(text))[0].content }},
+		{"service a\n" + strings.Repeat("server=b\n", lines), "service a" + strings.Repeat("\nserver=b", lines), func(text string) string { return xinetdServices(text, readerOf(text))[0].content }},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got := c.parse(c.text)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; got != c.want || took > 500*lines {
+			t.Errorf("%.10q: %d bytes with %d bytes of memory", c.text, len(got), took)
 		}
 	}
 }

@@ -15,9 +15,10 @@ import (
 // A manager is what the service manager of a user starts, of all directories of the user.
 type manager struct {
 	user    userdb.User
-	files   map[string]file // by their names
-	first   map[string]file // by the names of units: of those in several directories, the first
-	parsed  map[string]unit // by the names of files, which many timers may name
+	files   map[string]file     // by their names
+	first   map[string]file     // by the names of units: of those in several directories, the first
+	parsed  map[string]unit     // by the names of files, which many timers may name
+	runs    map[string][]string // the programs of those
 	enabled map[string]bool
 	wanted  map[string]bool // by files of the user, which may be in effect or not
 	cut     bool            // not all directories were read whole
@@ -51,6 +52,11 @@ func (m *manager) find(unit, beside string) (file, bool) {
 	return file{}, false
 }
 
+// newManager returns that of a user of whom nothing is known yet.
+func newManager(u userdb.User) *manager {
+	return &manager{user: u, files: map[string]file{}, parsed: map[string]unit{}, runs: map[string][]string{}, enabled: map[string]bool{}, wanted: map[string]bool{}}
+}
+
 // parse returns what a file says of a unit.
 func (s *survey) parse(m *manager, unitName string, f file) unit {
 	u, ok := m.parsed[f.name]
@@ -65,7 +71,9 @@ func (s *survey) parse(m *manager, unitName string, f file) unit {
 func (m *manager) index(names []string) {
 	m.first = map[string]file{}
 	for _, name := range slices.Backward(names) {
-		m.first[path.Base(name)] = m.files[name]
+		if unitName, dropIn := ofFile(name); !dropIn {
+			m.first[unitName] = m.files[name]
+		}
 	}
 }
 
@@ -73,38 +81,55 @@ func (m *manager) index(names []string) {
 func (s *survey) homeUnits(m *manager) {
 	names := sorted(m.files)
 	m.index(names)
-	m.wanted = map[string]bool{}
 	for _, name := range names {
-		m.want(s.text(m.files[name]))
+		unitName, _ := ofFile(name)
+		m.want(s.parse(m, unitName, m.files[name]).wants)
 	}
 	for _, name := range names {
 		f := m.files[name]
-		unitName, directory := path.Base(name), path.Dir(name)
-		if of, ok := strings.CutSuffix(path.Base(directory), ".d"); ok { // of a unit, or of all of a kind
-			var u unit
-			u.read(of, s.text(f))
-			s.homeUnit(m, f, of+": "+unitName, u, nil, s.programsOf(u, f))
-			continue
-		}
-		if m.isPassing(unitName, directory) || s.isListed(directory, s.text(f)) {
-			continue
-		}
+		unitName, dropIn := ofFile(name)
 		u := s.parse(m, unitName, f)
-		programs := s.programsOf(u, f)
-		if path.Ext(unitName) != ".service" {
-			started := activated(unitName, u)
-			if of, ok := m.find(started, directory); ok {
-				programs = shellscript.Once(append(programs, s.programsOf(s.parse(m, started, of), of)...))
-			}
+		switch {
+		case dropIn:
+			s.homeUnit(m, f, unitName+": "+path.Base(name), u, nil, s.programsOf(m, unitName, f))
+		case !m.isPassing(unitName, path.Dir(name)) && !s.isListed(path.Dir(name), u):
+			s.homeUnit(m, f, unitName, u, m.isEnabled(unitName), s.startedBy(m, unitName, f))
 		}
-		s.homeUnit(m, f, unitName, u, m.isEnabled(unitName), programs)
 	}
 }
 
-// programsOf are the programs of a unit of a user, without what files of variables say.
-func (s *survey) programsOf(u unit, f file) []string {
-	programs, err := u.programs()
-	s.overlook(f.name, err)
+// ofFile is the unit that a file is of. A drop-in may be of all of a kind.
+func ofFile(name string) (unit string, dropIn bool) {
+	if of, ok := strings.CutSuffix(path.Base(path.Dir(name)), ".d"); ok {
+		return of, true
+	}
+	return path.Base(name), false
+}
+
+// startedBy are the programs of a unit, and of the one that it starts.
+func (s *survey) startedBy(m *manager, unitName string, f file) []string {
+	programs := s.programsOf(m, unitName, f)
+	if path.Ext(unitName) == ".service" {
+		return programs
+	}
+	started := activated(unitName, s.parse(m, unitName, f))
+	if of, ok := m.find(started, path.Dir(f.name)); ok {
+		programs = shellscript.Once(slices.Concat(programs, s.programsOf(m, started, of)))
+	}
+	return programs
+}
+
+// programsOf are the programs of a file of a unit, without what files of variables say, and no more than
+// show that there are too many.
+func (s *survey) programsOf(m *manager, unitName string, f file) []string {
+	programs, known := m.runs[f.name]
+	if !known {
+		var err error
+		programs, err = s.parse(m, unitName, f).programs()
+		s.overlook(f.name, err)
+		programs = programs[:min(len(programs), maxPrograms+1)]
+		m.runs[f.name] = programs
+	}
 	return programs
 }
 
@@ -113,17 +138,13 @@ func (s *survey) homeUnit(m *manager, f file, name string, u unit, enabled *bool
 	s.addUser(m.user, f, e, programs...)
 }
 
-// want notes the units that the text of a unit has started with it (systemd.unit(5)).
-func (m *manager) want(text string) {
-	settings(text, func(section, name, value string) {
-		if section == "Unit" && slices.Contains([]string{"Wants", "Requires", "BindsTo", "Upholds", "OnFailure", "OnSuccess"}, name) {
-			for unit := range strings.FieldsSeq(value) {
-				for _, one := range namesOf(unit) {
-					m.wanted[one] = true
-				}
-			}
+// want notes units that a unit has started with it (systemd.unit(5)).
+func (m *manager) want(units []string) {
+	for _, unit := range units {
+		for _, name := range namesOf(unit) {
+			m.wanted[name] = true
 		}
-	})
+	}
 }
 
 // isEnabled reports whether something starts a unit; nil if that is not known.
@@ -148,18 +169,16 @@ var conditions = []string{"systemd-xdg-autostart-condition", "gnome-systemd-auto
 // isListed reports whether a unit was made of an entry of /etc/xdg/autostart, which is told itself, and
 // does what this says and nothing else. The directory is the user's, who may write into it that any
 // unit was made of any entry.
-func (s *survey) isListed(directory, text string) bool {
-	var u unit
-	u.read("x.service", text)
-	made := strings.HasPrefix(directory, runtimePlace+"/") && strings.HasPrefix(path.Clean(u.source), "/etc/xdg/autostart/") && len(u.commands["ExecStart"]) == 1
-	settings(text, func(_, name, value string) {
-		made = made && slices.Contains(generated, name) && (name != "ExecCondition" || isCondition(value))
-	})
-	if !made {
+func (s *survey) isListed(directory string, u unit) bool {
+	if u.foreign || !strings.HasPrefix(directory, runtimePlace+"/") || !strings.HasPrefix(path.Clean(u.source), "/etc/xdg/autostart/") || len(u.commands["ExecStart"]) != 1 {
 		return false
 	}
 	source, ok := s.open(u.source)
 	return ok && s.sameCommand(u.commands["ExecStart"][0], s.text(source))
+}
+
+func isGenerated(name, value string) bool {
+	return slices.Contains(generated, name) && (name != "ExecCondition" || isCondition(value))
 }
 
 func isCondition(line string) bool {
