@@ -247,26 +247,3 @@ func xinetdServices(text string, sh *shellscript.Reader) []hook {
 	end()
 	return list
 }
-
-// mailCommand is an address that is a program, in quotes before the bar or behind it, or in none.
-var mailCommand = lazyregexp.New(`"\|((?:[^"\\]|\\.)*)"|\|"((?:[^"\\]|\\.)*)"|\|((?:[^",]|"(?:[^"\\]|\\.)*")*)`)
-
-// mailPrograms finds the programs that mail is given to: each "|PROGRAM" of a line, behind a name or not.
-func mailPrograms(text string, sh *shellscript.Reader) []hook {
-	var list []hook
-	eachLine(text, func(number int, line string, _ []string) {
-		names, _, piped := strings.Cut(line, "|")
-		if !piped {
-			return
-		}
-		name, _, _ := strings.Cut(names, ":")
-		one := hook{name: strings.Trim(name, `" `), line: number, content: line}
-		for _, match := range mailCommand.Get().FindAllStringSubmatch(line, -1) {
-			command := strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(match[1] + match[2])
-			one.programs = append(one.programs, sh.Programs(command+match[3])...)
-		}
-		one.programs = shellscript.Once(one.programs)
-		list = append(list, one)
-	})
-	return list
-}
