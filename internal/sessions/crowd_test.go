@@ -3,6 +3,7 @@
 package sessions
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -79,5 +80,37 @@ func TestACrowdDoesNotKeepTheSessionsOfOthersFromBeingFound(t *testing.T) {
 	}
 	if !found {
 		t.Error("the session of ann was not found")
+	}
+}
+
+// A user calls thousands of processes in a network namespace sshd, deep below one another.
+func TestServersOfOneUserElsewhereAreCountedInTheirTime(t *testing.T) {
+	testenv.HangGuard(t)
+	m := sshd()
+	const depth, servers = 300, 12_000
+	m.process(1000, 1, "sh", "eve", "")
+	for n := range depth - 1 {
+		m.process(1001+n, 1000+n, "sh", "eve", "")
+	}
+	for n := range servers {
+		at := 10_000 + 2*n
+		m.process(at, 1000+depth-1, "sshd", "eve", "")
+		m.process(at+1, at, "sshd", "eve", "")
+		m.elsewhere("", at+1)
+	}
+	m.process(50_000, 1, "conmon", "bob", "")
+	m.process(50_001, 50_000, "sh", "bob", "pts/50")
+	m.elsewhere("", 50_001)
+	model, err := Find(t.Context(), m)
+	want := "with whom \"sh\" (PID 50001) at pts/50 of bob, \"sshd\" (PID 10001) of eve, \"sshd\" (PID 10003) of eve, 11998 other programs are connected is not seen from here, since that is in another container or network namespace"
+	if err != nil || !slices.Contains(model.Unseen, want) {
+		t.Errorf("%q, %v", model.Unseen, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	f := newFinder(ctx, m, m.Snapshot)
+	cancel()
+	f.rememberServers()
+	if len(f.unseen) > 0 {
+		t.Errorf("%d are looked at after the end", len(f.unseen))
 	}
 }

@@ -82,28 +82,29 @@ type door struct {
 }
 
 type finder struct {
-	ctx       context.Context
-	source    Source
-	snapshot  Snapshot
-	register  register
-	processes map[int]Process
-	children  map[int][]int
-	sockets   map[SocketID]Socket
-	byEnds    map[ends]SocketID
-	listening map[place][]Socket
-	doors     map[door]bool
-	came      map[int][]SocketID            // connections of a process that came in
-	addresses map[Space]map[netip.Addr]bool // of this machine
-	line      []int                         // this run and its ancestors
-	files     map[int]Files
-	opened    map[SocketID][]int // processes that hold it, among those in files
-	serves    map[int]map[Port]bool
-	described map[int]Description
-	traffic   map[SocketID]Traffic
-	logins    []*login
-	unseen    []int           // processes whose sessions begin where this run does not look
-	listeners map[Port]*Claim // ports whose servers are still to be found
-	model     *Model
+	ctx         context.Context
+	source      Source
+	snapshot    Snapshot
+	register    register
+	processes   map[int]Process
+	children    map[int][]int
+	sockets     map[SocketID]Socket
+	byEnds      map[ends]SocketID
+	listening   map[place][]Socket
+	doors       map[door]bool
+	came        map[int][]SocketID            // connections of a process that came in
+	addresses   map[Space]map[netip.Addr]bool // of this machine
+	line        []int                         // this run and its ancestors
+	files       map[int]Files
+	opened      map[SocketID][]int // processes that hold it, among those in files
+	serves      map[int]map[Port]bool
+	described   map[int]Description
+	traffic     map[SocketID]Traffic
+	logins      []*login
+	unseen      []int           // processes whose sessions begin where this run does not look
+	aboveUnseen map[int]bool    // those and their ancestors
+	listeners   map[Port]*Claim // ports whose servers are still to be found
+	model       *Model
 }
 
 func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
@@ -111,7 +112,7 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 		ctx: ctx, source: source, snapshot: s, register: newRegister(s.Logins),
 		processes: map[int]Process{}, children: map[int][]int{},
 		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, listening: map[place][]Socket{}, doors: map[door]bool{}, came: map[int][]SocketID{},
-		addresses: map[Space]map[netip.Addr]bool{0: set(s.Addresses)}, files: map[int]Files{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{},
+		addresses: map[Space]map[netip.Addr]bool{0: set(s.Addresses)}, files: map[int]Files{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{}, aboveUnseen: map[int]bool{},
 		model: &Model{Addresses: map[netip.Addr]Claim{}, Processes: map[int]Claim{}, Units: map[string]Claim{}, Ports: map[Port]Claim{}},
 	}
 	for _, p := range s.Processes {

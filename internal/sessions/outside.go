@@ -20,7 +20,16 @@ func (f *finder) remember(s seed) {
 	serves := func(pid int) bool { return slices.Contains(f.open(pid).Masters, s.terminal) }
 	unserved := f.snapshot.Nested && f.snapshot.Masters && !slices.ContainsFunc(f.ancestry(s.pid), serves)
 	if s.terminal != "" && (unserved || f.describe(s.pid).Elsewhere) {
-		f.unseen = append(f.unseen, s.pid)
+		f.isUnseen(s.pid)
+	}
+}
+
+// isUnseen keeps a process whose session begins elsewhere, and what is above it: who is to be found by
+// that would be looked for once for each.
+func (f *finder) isUnseen(pid int) {
+	f.unseen = append(f.unseen, pid)
+	for p, ok := f.processes[pid]; ok && !f.aboveUnseen[p.PID]; p, ok = f.processes[p.Parent] {
+		f.aboveUnseen[p.PID] = true
 	}
 }
 
@@ -28,15 +37,17 @@ func (f *finder) remember(s seed) {
 // each connection the first process is taken, and none where a terminal below it is.
 func (f *finder) rememberServers() {
 	for _, p := range f.snapshot.Processes {
+		if f.ctx.Err() != nil {
+			return
+		}
 		parent := f.processes[p.Parent]
 		first := sshserver.Is(p.Name) && sshserver.Is(parent.Name) && !sshserver.Is(f.processes[parent.Parent].Name)
 		if !first || f.awaitsLogin(p.PID) || !f.describe(p.PID).Elsewhere {
 			continue
 		}
 		known := func(id SocketID) bool { return f.sockets[id].Protocol == "tcp" }
-		below := func(pid int) bool { return slices.Contains(f.ancestry(pid), p.PID) }
-		if !slices.ContainsFunc(f.open(p.PID).Sockets, known) && !slices.ContainsFunc(f.unseen, below) {
-			f.unseen = append(f.unseen, p.PID)
+		if !f.aboveUnseen[p.PID] && !slices.ContainsFunc(f.open(p.PID).Sockets, known) {
+			f.isUnseen(p.PID)
 		}
 	}
 }
