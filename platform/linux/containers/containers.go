@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/containers"
@@ -22,8 +23,12 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// maxUsers is how many users are looked at for engines of their own.
-const maxUsers = 100
+// Bounds of what the engines of users cost.
+const (
+	maxUsers    = 100              // who are looked at for engines of their own
+	usersAtOnce = 4                // engines; each may take tens of MB
+	usersLimit  = 12 * time.Second // for all of them
+)
 
 // A Source finds the containers of a machine, by its root directory; "/" is the running system.
 type Source string
@@ -31,12 +36,7 @@ type Source string
 // Containers implements [containers.Source].
 func (s Source) Containers(ctx context.Context, gaps *answer.Gaps) ([]containers.Engine, []containers.Facts, error) {
 	sockets := s.sockets(gaps)
-	found := make([]part, len(sockets))
-	var all sync.WaitGroup
-	for i, socket := range sockets {
-		all.Go(func() { found[i] = ask(ctx, socket) })
-	}
-	all.Wait()
+	found := askAll(ctx, sockets, ask)
 	var engines []containers.Engine
 	var list []containers.Facts
 	for i, p := range found {
@@ -51,6 +51,33 @@ func (s Source) Containers(ctx context.Context, gaps *answer.Gaps) ([]containers
 		s.measure(&list[i])
 	}
 	return engines, list, ctx.Err()
+}
+
+// askAll asks the engines of the system at once, and few of users at a time, who answer as much as they
+// like.
+func askAll(ctx context.Context, sockets []engine.Socket, ask func(context.Context, engine.Socket) part) []part {
+	ofUsers, cancel := context.WithTimeout(ctx, usersLimit)
+	defer cancel()
+	found := make([]part, len(sockets))
+	places := make(chan struct{}, usersAtOnce)
+	var all sync.WaitGroup
+	for i, socket := range sockets {
+		all.Go(func() {
+			if socket.Owner == 0 {
+				found[i] = ask(ctx, socket)
+				return
+			}
+			select {
+			case places <- struct{}{}:
+				found[i] = ask(ofUsers, socket)
+				<-places
+			case <-ofUsers.Done():
+				found[i].err = ofUsers.Err()
+			}
+		})
+	}
+	all.Wait()
+	return found
 }
 
 // A part is the answer of one engine.

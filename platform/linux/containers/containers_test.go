@@ -3,9 +3,13 @@
 package containers
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +18,7 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/containers"
 	"sentinel/internal/testenv"
+	"sentinel/platform/unix/engine"
 )
 
 // A machine with a container of systemd-nspawn, one of LXC that runs and one that does not.
@@ -143,4 +148,42 @@ func FuzzMachine(f *testing.F) {
 		}
 		groupOf([]byte(text))
 	})
+}
+
+// However many engines users have, few of them are asked at a time, and that of the system waits for none.
+func TestFewEnginesOfUsersAreAskedAtATime(t *testing.T) {
+	testenv.HangGuard(t)
+	var sockets []engine.Socket
+	for uid := range 20 {
+		sockets = append(sockets, engine.Socket{Path: strconv.Itoa(1000 + uid), Owner: 1000 + uid})
+	}
+	sockets = append(sockets, engine.Socket{Path: "system"})
+	var now, most atomic.Int32
+	asked := make(chan struct{})
+	found := askAll(t.Context(), sockets, func(_ context.Context, s engine.Socket) part {
+		if s.Owner == 0 {
+			testenv.WaitFor(t, "engines of users are asked", func() bool { return now.Load() >= usersAtOnce })
+			close(asked)
+		} else {
+			most.Store(max(most.Load(), now.Add(1)))
+			<-asked
+			defer now.Add(-1)
+		}
+		return part{engines: []containers.Engine{{Name: s.Path}}}
+	})
+	if most.Load() != usersAtOnce {
+		t.Errorf("%d at a time", most.Load())
+	}
+	for i, p := range found {
+		if p.err != nil || p.engines[0].Name != sockets[i].Path {
+			t.Errorf("%s: %+v", sockets[i].Path, p)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, p := range askAll(ended, sockets[:20], func(ctx context.Context, _ engine.Socket) part { return part{err: ctx.Err()} }) {
+		if !errors.Is(p.err, context.Canceled) {
+			t.Error(p.err)
+		}
+	}
 }

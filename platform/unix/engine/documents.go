@@ -4,8 +4,6 @@ package engine
 
 import (
 	"cmp"
-	"net"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -16,17 +14,17 @@ import (
 // A row is one container in the list of an engine.
 type row struct {
 	ID    string `json:"Id"`
-	Names []string
+	Names first[string]
 	Image string
 	State string
 }
 
 func (r row) facts(engine string) containers.Facts {
 	name := ""
-	if len(r.Names) > 0 {
-		name = strings.TrimPrefix(r.Names[0], "/")
+	if len(r.Names.kept) > 0 {
+		name = strings.TrimPrefix(r.Names.kept[0], "/")
 	}
-	return containers.Facts{Engine: engine, ID: r.ID, Name: cmp.Or(name, r.ID), Image: r.Image, State: state(r.State)}
+	return containers.Facts{Engine: engine, ID: clip(r.ID, maxText), Name: clip(cmp.Or(name, r.ID), maxText), Image: clip(r.Image, maxText), State: state(r.State)}
 }
 
 // A detail is what an engine tells of one container.
@@ -43,7 +41,7 @@ type detail struct {
 		FinishedAt string
 		Health     *struct {
 			Status string
-			Log    []struct{ Output string }
+			Log    lastOutput
 		}
 	}
 	HostConfig struct {
@@ -56,7 +54,7 @@ type detail struct {
 		PidsLimit     *int64
 	}
 	NetworkSettings struct {
-		Ports map[string][]struct{ HostIP, HostPort string }
+		Ports publishedPorts
 	}
 }
 
@@ -65,17 +63,14 @@ func (d detail) into(f *containers.Facts) {
 	s := d.State
 	f.State = state(s.Status)
 	f.Started, f.Ended = moment(s.StartedAt), moment(s.FinishedAt)
-	f.Error, f.OOM, f.PID = s.Error, s.OOMKilled, s.Pid
+	f.Error, f.OOM, f.PID = clip(s.Error, maxText), s.OOMKilled, s.Pid
 	if !f.Ended.IsZero() && f.State != containers.Running && f.State != containers.Paused {
 		f.Exit = &s.ExitCode // while it runs, 0 stands there
 	}
 	if s.Health != nil && s.Health.Status != "none" {
-		f.Health = s.Health.Status
-		if n := len(s.Health.Log); n > 0 {
-			f.Probe = s.Health.Log[n-1].Output
-		}
+		f.Health, f.Probe = clip(s.Health.Status, maxWord), clip(string(s.Health.Log), maxText)
 	}
-	f.Restarts, f.Policy, f.Privileged = d.RestartCount, cmp.Or(d.HostConfig.RestartPolicy.Name, "no"), d.HostConfig.Privileged
+	f.Restarts, f.Policy, f.Privileged = d.RestartCount, cmp.Or(clip(d.HostConfig.RestartPolicy.Name, maxWord), "no"), d.HostConfig.Privileged
 	f.Ports = d.ports()
 	f.Use = d.limits()
 }
@@ -99,22 +94,13 @@ func (d detail) limits() containers.Use {
 	return u
 }
 
-// ports lists what is published, the same for IPv4 and IPv6 once.
+// ports lists what is published.
 func (d detail) ports() []containers.Port {
-	var list []containers.Port
-	for inside, published := range d.NetworkSettings.Ports {
-		for _, p := range published {
-			address, err := netip.ParseAddr(cmp.Or(p.HostIP, "0.0.0.0"))
-			if err != nil || address == netip.IPv6Unspecified() && len(published) > 1 {
-				continue
-			}
-			list = append(list, containers.Port{Address: net.JoinHostPort(address.String(), p.HostPort), Container: inside, Exposed: !address.IsLoopback()})
-		}
-	}
+	list := []containers.Port(d.NetworkSettings.Ports)
 	slices.SortFunc(list, func(a, b containers.Port) int {
 		return cmp.Or(cmp.Compare(a.Container, b.Container), cmp.Compare(a.Address, b.Address))
 	})
-	return list[:min(maxPorts, len(list))]
+	return slices.Clone(list[:min(maxPorts, len(list))])
 }
 
 // maxPorts is how many ports of a container are listed.

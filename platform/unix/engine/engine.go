@@ -217,7 +217,7 @@ func (c *client) identity(ctx context.Context) (name, version string, err error)
 	var v struct {
 		Version    string
 		APIVersion string `json:"ApiVersion"`
-		Components []struct{ Name string }
+		Components first[struct{ Name string }]
 	}
 	if err := c.get(ctx, "/version", maxDetail, &v); err != nil {
 		return "", "", err
@@ -226,7 +226,7 @@ func (c *client) identity(ctx context.Context) (name, version string, err error)
 		return "", "", fmt.Errorf("%s does not speak the API of Docker", c.path)
 	}
 	name = "docker"
-	for _, part := range v.Components {
+	for _, part := range v.Components.kept {
 		if part.Name == "Podman Engine" {
 			name = "podman"
 		}
@@ -237,27 +237,27 @@ func (c *client) identity(ctx context.Context) (name, version string, err error)
 // list lists all containers with their details. Those whose details cannot be read are listed
 // with what is known.
 func (c *client) list(ctx context.Context, engine string, gaps *answer.Gaps) ([]containers.Facts, error) {
-	var rows []row
-	if err := c.get(ctx, "/containers/json?all=1", maxList, &rows); err != nil {
+	var all first[row]
+	if err := c.get(ctx, "/containers/json?all=1", maxList, &all); err != nil {
 		return nil, err
 	}
-	if len(rows) > maxContainers {
-		gaps.Note("containers", fmt.Sprintf("%s has %d containers, of which %d were looked at", engine, len(rows), maxContainers))
-		rows = rows[:maxContainers]
+	if all.count > maxContainers {
+		gaps.Note("containers", fmt.Sprintf("%s has %d containers, of which %d were looked at", engine, all.count, maxContainers))
 	}
+	rows := all.kept
 	list := make([]containers.Facts, len(rows))
 	failed := make([]error, len(rows))
 	images := imageTimes{client: c, at: map[string]time.Time{}}
 	places := make(chan struct{}, atOnce)
-	var all sync.WaitGroup
+	var asked sync.WaitGroup
 	for i, r := range rows {
 		places <- struct{}{}
-		all.Go(func() {
+		asked.Go(func() {
 			defer func() { <-places }()
 			list[i], failed[i] = c.container(ctx, engine, r, &images)
 		})
 	}
-	all.Wait()
+	asked.Wait()
 	noteFailed(gaps, list, failed)
 	return list, nil
 }

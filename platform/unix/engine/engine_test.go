@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -264,4 +265,44 @@ func FuzzDetail(f *testing.F) {
 			t.Errorf("%v, %v", list, err)
 		}
 	})
+}
+
+// What an engine answers takes no multiple of its length: the engines of users answer what these like.
+func TestListsOfAnEngineAreBounded(t *testing.T) {
+	const length = 1 << 20
+	many := func(before, one, after string) string {
+		return before + strings.Repeat(one+",", (length-200)/(len(one)+1)) + one + after
+	}
+	long := strings.Repeat("x", 2*maxText)
+	for name, text := range map[string]string{
+		"names": many(`{"Names":[`, `""`, `]}`), "checks": many(`{"State":{"Health":{"Log":[`, `{}`, `]}}}`), "published": many(`{"NetworkSettings":{"Ports":{"a":[`, `{}`, `]}}}`),
+		"ports": many(`{"NetworkSettings":{"Ports":{`, `"a":[{}]`, `}}}`),
+	} {
+		var r struct{ Names first[string] }
+		var d detail
+		if err := errors.Join(json.Unmarshal([]byte(text), &r), json.Unmarshal([]byte(text), &d)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if kept := len(r.Names.kept) + len(d.NetworkSettings.Ports); kept > 2*maxContainers {
+			t.Errorf("%s: %d are kept", name, kept)
+		}
+	}
+	answers := map[string]string{
+		"/version":                       many(`{"Version":"1","ApiVersion":"1","Components":[{"Name":"Podman Engine"},`, `{}`, `]}`),
+		"/containers/json?all=1":         many(`[{"Id":"`+webID+`","Names":["`+long+`"],"Image":"`+long+`"},`, `{}`, `]`),
+		"/containers/" + webID + "/json": `{"State":{"Error":"` + long + `","Health":{"Status":"` + long + `","Log":[{"Output":"old"},{"Output":"` + long + `"}]}},"NetworkSettings":{"Ports":{"` + long + `":[{"HostPort":"` + long + `"}]}}}`,
+	}
+	gaps := answer.Gaps{}
+	_, list, err := Containers(t.Context(), answering(t, answers), &gaps)
+	if err != nil || len(list) != maxContainers || gaps[0].Reason != "podman has 349460 containers, of which 500 were looked at" {
+		t.Fatalf("%d containers, %v, %v", len(list), gaps, err)
+	}
+	text, word := long[:maxText], long[:maxWord]
+	want := containers.Facts{
+		Engine: "podman", ID: webID, Name: text, Image: text, State: containers.Unknown, Error: text, Health: word, Probe: text, Policy: "no",
+		Ports: []containers.Port{{Address: "0.0.0.0:" + word, Container: word, Exposed: true}},
+	}
+	if diff := cmp.Diff(want, list[0]); diff != "" {
+		t.Error(diff)
+	}
 }
