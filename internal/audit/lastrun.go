@@ -63,7 +63,7 @@ func (r *Report) compareAndKeep(path string, outcomes []outcome, now time.Time) 
 	default:
 		r.Changed = changedSince(last.State, outcomes)
 	}
-	if err := statefile.Write(path, stateFile{1, nextState(last.State, outcomes, now)}); err != nil {
+	if err := statefile.Write(path, stateFile{1, nextState(last.State, outcomes, now)}, maxState); err != nil {
 		r.Unavailable.Note("changed", "this run cannot be kept for the next: "+err.Error())
 	}
 }

@@ -66,7 +66,7 @@ func (s session) remember(next reported, routes []route, sent []delivery) (notes
 	if at < 0 || sent[at].State == stateFailed {
 		return nil
 	}
-	if err := statefile.Write(filepath.Join(s.stateDir, reportedFile), next); err != nil {
+	if err := statefile.Write(filepath.Join(s.stateDir, reportedFile), next, reportedLimit); err != nil {
 		notes = append(notes, "What this report said is not kept, so that the next one tells it again: "+err.Error())
 	}
 	return notes

@@ -76,7 +76,7 @@ func (u *Usage) compareAndKeep(t Tree, o Options) {
 	}
 	f.Version = 1
 	f.keep(u.Path, newRun(t, o.Now))
-	if err := statefile.Write(o.State, f); err != nil {
+	if err := statefile.Write(o.State, f, maxState); err != nil {
 		u.Unavailable.Note("grown", "this run cannot be kept for the next: "+err.Error())
 	}
 }

@@ -68,7 +68,7 @@ func (r *Report) compareAndKeep(path string, list []Account, now time.Time) {
 	default:
 		r.New = news(last, list)
 	}
-	if err := statefile.Write(path, stateOf(last, list, now)); err != nil {
+	if err := statefile.Write(path, stateOf(last, list, now), maxState); err != nil {
 		r.Unavailable.Note("new", "this run cannot be kept for the next: "+err.Error())
 	}
 }

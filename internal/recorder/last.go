@@ -106,7 +106,7 @@ func (l *Last) Check() error {
 func ReadLast(dir string) (*Last, error) { return statefile.Read[*Last](lastPath(dir), maxLast) }
 
 // Save keeps l for the next sample.
-func (l *Last) Save(dir string) error { return statefile.Write(lastPath(dir), l) }
+func (l *Last) Save(dir string) error { return statefile.Write(lastPath(dir), l, maxLast) }
 
 // Age is how long ago it was taken, on a machine that has been up for so long in this boot. It is not
 // known for another boot.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -248,6 +249,46 @@ func TestTheStateHoldsAsMuchAsIsKeptAndNoMore(t *testing.T) {
 	}
 	if r := collect(t, f, Options{State: state, Brief: true, Now: noon.Add(time.Hour)}); r.NewTotal == nil || *r.NewTotal != 0 {
 		t.Errorf("%+v", r.Unavailable)
+	}
+}
+
+// Whatever users call their files, and however much is kept of places that cannot be read, all that there is
+// to compare with fits into the file.
+func TestNamesOfUsersDoNotFillTheState(t *testing.T) {
+	state, last := filepath.Join(t.TempDir(), StateName), State{}
+	for at, c := range []string{"\x01", "<", "\"", "é", "a"} {
+		found := many(MaxEntries).Found
+		for i := range found.Entries {
+			found.Entries[i].File = fmt.Sprintf("/home/eve/%d/%d/%s", at, i, strings.Repeat(c, 120))
+		}
+		found.Unread = []Unread{{"/home/eve/" + strconv.Itoa(at-1), fs.ErrPermission}}
+		next, lost := stateOf(found, last, noon)
+		if err := statefile.Write(state, stateFile{1, next}, maxState); err != nil || lost > 0 {
+			t.Errorf("%q: %d lost, %v", c, lost, err)
+		}
+		kept, err := statefile.Read[stateFile](state, maxState)
+		if err != nil || (comparison{kept.State, true}).status(found.Entries[7]) != "" || len(kept.Files) < MaxEntries {
+			t.Errorf("%q: %d files, %v", c, len(kept.Files), err)
+		}
+		last = kept.State
+	}
+}
+
+// What is kept of places that cannot be read is taken from that which had most, and said.
+func TestTheLargestPlaceThatCannotBeReadLosesFirst(t *testing.T) {
+	last, found := State{Files: map[string]map[string]string{}}, many(MaxEntries).Found
+	for i := range 2 * MaxEntries {
+		last.Files[fmt.Sprintf("/home/eve/%05d", i)] = map[string]string{"0": "1"}
+	}
+	last.Files["/home/ann/.ssh/authorized_keys"] = map[string]string{"0": "1", "1": "1", "2": "1"}
+	found.Unread = []Unread{{"/home/eve", fs.ErrPermission}, {"/home/ann", fs.ErrPermission}}
+	s, lost := stateOf(found, last, noon)
+	kept := 0
+	for _, entries := range s.Files {
+		kept += len(entries)
+	}
+	if len(s.Files["/home/ann/.ssh/authorized_keys"]) != 3 || kept != 2*MaxEntries || lost != MaxEntries+3 {
+		t.Errorf("%d are kept, %d lost, of ann %v", kept, lost, s.Files["/home/ann/.ssh/authorized_keys"])
 	}
 }
 

@@ -7,11 +7,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"sentinel/internal/humanize"
 	"sentinel/internal/statefile"
 )
 
@@ -50,13 +52,20 @@ func (f stateFile) Check() error {
 	return nil
 }
 
+// maxQuoted is how many bytes of the file a path may take: with it twice [MaxEntries] files fit, whatever
+// they are called.
+const maxQuoted = 150
+
 // quoted is a path as the state has it. A long one, which is rare, is replaced by its digest.
 func quoted(file string) string {
-	if len(file) > 500 {
+	if len(file) > maxQuoted {
 		return "sha256:" + digest(file)
 	}
 	text := strconv.QuoteToASCII(file)
-	return text[1 : len(text)-1]
+	if text = text[1 : len(text)-1]; statefile.Length(text) > maxQuoted {
+		return "sha256:" + digest(file)
+	}
+	return text
 }
 
 // digest is short, and long enough that two of ten thousand entries do not have the same.
@@ -68,9 +77,9 @@ func digest(text string) string {
 func key(e Entry) string { return digest(string(e.Kind) + "\x00" + e.Identity) }
 
 // stateOf is the state to keep. What could not be read this time stays as it was, for the next run
-// that can.
-func stateOf(found Found, last State, now time.Time) State {
-	s := State{At: now.UTC().Truncate(time.Second), Files: map[string]map[string]string{}}
+// that can; where that is too much, the place loses most that had most, and lost counts the entries.
+func stateOf(found Found, last State, now time.Time) (s State, lost int) {
+	s = State{At: now.UTC().Truncate(time.Second), Files: map[string]map[string]string{}}
 	for _, e := range found.Entries {
 		name := quoted(e.File)
 		if s.Files[name] == nil {
@@ -78,14 +87,43 @@ func stateOf(found Found, last State, now time.Time) State {
 		}
 		s.Files[name][key(e)] = digest(e.Content)
 	}
-	kept, unread := 0, placesOf(found.Unread)
-	for name, entries := range last.Files {
-		if s.Files[name] == nil && unread.hold(name) && kept < MaxEntries {
-			s.Files[name] = entries
-			kept += len(entries)
+	unread := unreadOf(found, last, s)
+	var counts []int
+	for _, names := range unread {
+		counts = append(counts, last.count(names))
+	}
+	share := statefile.Share(counts, 2*MaxEntries-len(found.Entries))
+	for _, names := range unread {
+		left := share
+		for _, name := range names {
+			entries := last.Files[name]
+			if left -= len(entries); left >= 0 {
+				s.Files[name] = entries
+			} else {
+				lost += len(entries)
+			}
 		}
 	}
-	return s
+	return s, lost
+}
+
+// count is how many entries files have.
+func (s State) count(names []string) (n int) {
+	for _, name := range names {
+		n += len(s.Files[name])
+	}
+	return n
+}
+
+// unreadOf are the files of the last run that are, or are below, each place that could not be read.
+func unreadOf(found Found, last, now State) map[string][]string {
+	list, unread := map[string][]string{}, placesOf(found.Unread)
+	for _, name := range slices.Sorted(maps.Keys(last.Files)) {
+		if place, is := unread.above(name); is && now.Files[name] == nil {
+			list[place] = append(list[place], name)
+		}
+	}
+	return list
 }
 
 // places are quoted, without a slash at the end.
@@ -101,12 +139,18 @@ func placesOf(unread []Unread) places {
 
 // hold reports whether a file of the state is, or is below, one of the places. Both are many.
 func (p places) hold(name string) bool {
+	_, is := p.above(name)
+	return is
+}
+
+// above returns the nearest place that a file of the state is, or is below.
+func (p places) above(name string) (place string, is bool) {
 	for at := len(name); at >= 0; at = strings.LastIndexByte(name[:at], '/') {
 		if p[name[:at]] {
-			return true
+			return name[:at], true
 		}
 	}
-	return false
+	return "", false
 }
 
 // A comparison is with the last run; the zero value is with none.
@@ -153,7 +197,11 @@ func (r *Report) compareAndKeep(found Found, o Options) comparison {
 	if age := o.Now.Sub(last.At); c.known && age >= 0 && age < settled {
 		return c
 	}
-	if err := statefile.Write(o.State, stateFile{1, stateOf(found, last, o.Now)}); err != nil {
+	next, lost := stateOf(found, last, o.Now)
+	if lost > 0 {
+		r.Unavailable.Note("since", "what was known of "+humanize.Count(lost, "entry", "entries")+" in places that were not read cannot be kept: the next run takes them for new")
+	}
+	if err := statefile.Write(o.State, stateFile{1, next}, maxState); err != nil {
 		r.Unavailable.Note("since", "this run cannot be kept for the next: "+err.Error())
 	}
 	return c

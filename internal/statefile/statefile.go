@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -59,11 +60,15 @@ func Parse[S State](raw []byte) (S, error) {
 }
 
 // Write replaces the file at path, which root alone can read. After a crash it holds the old content
-// or the new one. The directory is created if it is missing.
-func Write(path string, s State) error {
+// or the new one. The directory is created if it is missing. What would have more than limit KiB, and
+// so could not be read, is not written.
+func Write(path string, s State, limit int) error {
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return err
+	}
+	if len(raw)+1 > limit<<10 {
+		return fmt.Errorf("it would be larger than %d KiB", limit)
 	}
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the directory is for everyone to enter; the file is not

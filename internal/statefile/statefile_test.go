@@ -29,7 +29,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		t.Error(err)
 	}
 	for _, want := range []count{{1, 7}, {1, 8}} {
-		if err := Write(path, want); err != nil {
+		if err := Write(path, want, 1); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := Read[count](path, 1); err != nil || got != want {
@@ -73,7 +73,50 @@ func TestNothingIsWrittenWhereOthersCould(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(filepath.Join(dir, "count.json"), count{Version: 1}); err == nil {
+	if err := Write(filepath.Join(dir, "count.json"), count{Version: 1}, 1); err == nil {
 		t.Error("written")
+	}
+}
+
+type texts struct{ Texts []string }
+
+func (texts) Check() error { return nil }
+
+// What could not be read is not written, and what was there stays.
+func TestNothingIsWrittenThatCouldNotBeRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "texts.json")
+	fits := texts{[]string{strings.Repeat("<", 168) + "a"}} // of six bytes each
+	if err := Write(path, fits, 1); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != 1<<10 {
+		t.Fatalf("%d bytes, %v", info.Size(), err)
+	}
+	if err := Write(path, texts{[]string{fits.Texts[0] + "a"}}, 1); err == nil || err.Error() != "it would be larger than 1 KiB" {
+		t.Error(err)
+	}
+	if got, err := Read[texts](path, 1); err != nil || got.Texts[0] != fits.Texts[0] {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestATextHasTheLengthThatItTakes(t *testing.T) {
+	for text, want := range map[string]int{"": 2, "/a": 4, "<": 8, `\`: 4, "\x01": 8, "é": 4} {
+		if got := Length(text); got != want {
+			t.Errorf("%q: %d, not %d", text, got, want)
+		}
+	}
+}
+
+// Who has the most loses first.
+func TestSharesAreFair(t *testing.T) {
+	for _, c := range []struct {
+		counts []int
+		all    int
+		want   int
+	}{{nil, 10, 0}, {[]int{3, 4}, 10, 4}, {[]int{100, 3, 4}, 17, 10}, {[]int{100, 100, 4}, 24, 10}, {[]int{5, 5}, 0, 0}, {[]int{5}, -1, 0}} {
+		if got := Share(c.counts, c.all); got != c.want {
+			t.Errorf("%v of %d: %d, not %d", c.counts, c.all, got, c.want)
+		}
 	}
 }
