@@ -18,7 +18,7 @@ const (
 	maxState    = 1024 // KiB
 	maxRuns     = 8    // directories whose last run is kept
 	maxKept     = 250  // directories below each
-	maxKeptPath = 300  // bytes
+	maxKeptPath = 300  // bytes that a path takes in the file
 )
 
 // keptFor is how long a run is compared with at least: two in a row must not leave the second
@@ -90,7 +90,7 @@ func newRun(t Tree, now time.Time) Run {
 			r.Floor = max(r.Floor, b.Bytes)
 			break
 		}
-		if name := shown(b.Path); b.AtLeast || len(name) > maxKeptPath || strings.HasSuffix(name, "…") {
+		if name := shown(b.Path); b.AtLeast || statefile.Length(name) > maxKeptPath || strings.HasSuffix(name, "…") {
 			r.Floor = max(r.Floor, b.Bytes)
 		} else {
 			r.Sizes[name] = b.Bytes

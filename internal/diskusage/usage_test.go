@@ -346,6 +346,21 @@ func TestTheRecordIsBounded(t *testing.T) {
 	if _, err := statefile.Parse[stateFile](raw); err != nil {
 		t.Error(err)
 	}
+	named := stateFile{Version: 1}
+	for i := range maxRuns { // of directories that somebody named with characters that take six bytes each
+		tree := Tree{BySize: []Branch{{Path: "/plain", Bytes: gib}}}
+		for j := range maxKept {
+			tree.BySize = append(tree.BySize, Branch{Path: fmt.Sprintf("/%d/%s", j, strings.Repeat("<", 150)), Bytes: uint64(gib - j)})
+		}
+		named.keep(fmt.Sprint("/", i), newRun(tree, first))
+	}
+	path := filepath.Join(t.TempDir(), "s")
+	if err := statefile.Write(path, named, maxState); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := statefile.Read[stateFile](path, maxState); err != nil || kept.Runs["/7"].Sizes["/plain"] != gib || kept.Runs["/7"].Floor != gib {
+		t.Errorf("%+v, %v", kept.Runs["/7"], err)
+	}
 }
 
 // A record that is damaged costs the comparison alone, and is replaced.
