@@ -187,6 +187,30 @@ func TestNewAccountsAndKeysAreThoseSinceTheLastRun(t *testing.T) {
 	}
 }
 
+// A user who changes all keys again and again, where one file cannot be read, takes the record from nobody.
+func TestKeysOfOneUserDoNotFillTheState(t *testing.T) {
+	path, last := filepath.Join(t.TempDir(), "logins.json"), State{}
+	ann := Account{Name: "ann", UID: 1000, Keys: []Key{{Fingerprint: "SHA256:ann"}}}
+	lost := 0
+	for run := range 30 {
+		eve := Account{Name: "eve-who-has-a-name-of-32-letters", UID: 1001, KeysUnread: true}
+		for i := range 1000 {
+			eve.Keys = append(eve.Keys, Key{Fingerprint: fmt.Sprintf("SHA256:%036d-%06d", run, i)})
+		}
+		last, lost = stateOf(last, []Account{eve, ann}, epoch)
+		if err := statefile.Write(path, last, maxState); err != nil {
+			t.Fatal(err)
+		}
+		n := news(last, []Account{eve, ann})
+		if len(n.Keys) > 0 {
+			t.Fatalf("%d keys are new to the run after them", len(n.Keys))
+		}
+	}
+	if len(last.Keys) != maxKept || lost != 1000 {
+		t.Errorf("%d keys are kept, %d lost", len(last.Keys), lost)
+	}
+}
+
 func TestChangesOfAccountsAndKeys(t *testing.T) {
 	recent := NewKey("mira", "ssh-rsa", "SHA256:new", "", "/f", ago(time.Hour))
 	r := collect(t, made{

@@ -10,11 +10,15 @@ import (
 	"strings"
 	"time"
 
+	"sentinel/internal/humanize"
 	"sentinel/internal/statefile"
 )
 
-// maxState bounds the file that keeps accounts and keys, in KiB.
-const maxState = 1024
+// Bounds of the file that keeps accounts and keys.
+const (
+	maxState = 1024 // KiB
+	maxKept  = 8000 // keys of all accounts, those among them that were known once and may be there still
+)
 
 // A State is what accounts and keys there were.
 type State struct {
@@ -34,26 +38,51 @@ func (s State) Check() error {
 }
 
 // stateOf returns the state to store. Keys that could not be read this time stay known for the next
-// run that can.
-func stateOf(last State, list []Account, now time.Time) State {
-	s := State{Version: 1, At: now.UTC().Truncate(time.Second), Accounts: map[string]int{}, Admins: []string{}, Keys: []string{}}
+// run that can. Where keys are too many, the accounts that have most lose first; lost counts those keys.
+func stateOf(last State, list []Account, now time.Time) (s State, lost int) {
+	s = State{Version: 1, At: now.UTC().Truncate(time.Second), Accounts: map[string]int{}, Admins: []string{}, Keys: []string{}}
 	for _, a := range list {
 		s.Accounts[a.Name] = a.UID
 		if a.Admin {
 			s.Admins = append(s.Admins, a.Name)
 		}
-		for _, k := range a.Keys {
-			s.Keys = append(s.Keys, a.Name+" "+k.Fingerprint)
-		}
-		for _, k := range last.Keys {
-			if a.KeysUnread && strings.HasPrefix(k, a.Name+" ") {
-				s.Keys = append(s.Keys, k)
-			}
-		}
+	}
+	keys := keysOf(last, list)
+	var counts []int
+	for _, own := range keys {
+		counts = append(counts, len(own))
+	}
+	share := statefile.Share(counts, maxKept)
+	for _, own := range keys {
+		s.Keys = append(s.Keys, own[:min(share, len(own))]...)
+		lost += max(0, len(own)-share)
 	}
 	slices.Sort(s.Keys)
-	s.Keys = slices.Compact(s.Keys)
-	return s
+	return s, lost
+}
+
+// keysOf are the keys of each account, first those that were read.
+func keysOf(last State, list []Account) map[string][]string {
+	keys, seen := map[string][]string{}, map[string]bool{}
+	add := func(name, key string) {
+		if !seen[key] {
+			seen[key] = true
+			keys[name] = append(keys[name], key)
+		}
+	}
+	unread := map[string]bool{}
+	for _, a := range list {
+		unread[a.Name] = unread[a.Name] || a.KeysUnread
+		for _, k := range a.Keys {
+			add(a.Name, a.Name+" "+k.Fingerprint)
+		}
+	}
+	for _, key := range last.Keys {
+		if name, _, _ := strings.Cut(key, " "); unread[name] {
+			add(name, key)
+		}
+	}
+	return keys
 }
 
 // compareAndKeep compares with the last run and stores this one in its place. An error costs only the
@@ -68,7 +97,11 @@ func (r *Report) compareAndKeep(path string, list []Account, now time.Time) {
 	default:
 		r.New = news(last, list)
 	}
-	if err := statefile.Write(path, stateOf(last, list, now), maxState); err != nil {
+	next, lost := stateOf(last, list, now)
+	if lost > 0 {
+		r.Unavailable.Note("new", humanize.Count(lost, "key", "keys")+" of the accounts that have most cannot be kept: the next run takes them for new")
+	}
+	if err := statefile.Write(path, next, maxState); err != nil {
 		r.Unavailable.Note("new", "this run cannot be kept for the next: "+err.Error())
 	}
 }
