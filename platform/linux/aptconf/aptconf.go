@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package aptconf reads the configuration of apt (apt.conf(5)): the value that
-// each option has in the end. Directives (#include, #clear) are not followed.
+// each option has in the end.
 package aptconf
 
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +17,12 @@ const (
 	maxOptions = 20_000
 )
 
+// The directives, which Each gives as options of these names (apt.conf(5)).
+const (
+	clearDirective   = "#clear"
+	includeDirective = "#include"
+)
+
 // ErrFormat says that a file does not have the form of apt.conf.
 var ErrFormat = errors.New("does not have the form of apt.conf")
 
@@ -23,34 +30,32 @@ var ErrFormat = errors.New("does not have the form of apt.conf")
 // value. Lists, whose items have no names, are left out.
 type Options map[string]string
 
-// On says whether an option has a value that apt takes for yes, such as a number
+// On says whether an option has a value that apt takes for yes, or one such as a number
 // other than 0.
 func (o Options) On(name string) bool {
-	switch v := strings.ToLower(o[strings.ToLower(name)]); v {
-	case "", "0", "no", "false", "without", "off", "disable":
-		return false
-	default:
-		return true
-	}
+	value := o[strings.ToLower(name)]
+	yes, known := truth(value)
+	return value != "" && (yes || !known)
 }
 
-// Add reads one more file. Of several values of an option, the last one counts.
-func (o Options) Add(raw []byte) error {
-	return Each(raw, func(name, value string) error {
-		if strings.HasSuffix(name, "::") { // an item of a list
-			return nil
-		}
-		if len(o) == maxOptions {
-			return ErrFormat
-		}
-		o[strings.ToLower(name)] = value
-		return nil
-	})
+// truth reads a word or number as StringToBool of apt does (apt-pkg/contrib/strutl.cc); known is false for one
+// that says neither yes nor no.
+func truth(text string) (yes, known bool) {
+	if n, err := strconv.ParseInt(text, 0, 32); err == nil && (n == 0 || n == 1) {
+		return n == 1, true
+	}
+	switch strings.ToLower(text) {
+	case "yes", "true", "with", "on", "enable":
+		return true, true
+	case "", "no", "false", "without", "off", "disable":
+		return false, true
+	}
+	return false, false
 }
 
 // Each calls use for each option of a file, in its order, with its name as it is written,
-// "APT::Periodic::Enable"; the name of an item of a list ends in "::". It ends with the first error of
-// use, and with what does not have the form of apt.conf.
+// "APT::Periodic::Enable"; the name of an item of a list ends in "::". A directive is an option of the name
+// "#include" or "#clear". It ends with the first error of use, and with what does not have the form of apt.conf.
 func Each(raw []byte, use func(name, value string) error) error {
 	t := tokens{rest: string(raw)}
 	var scope []string
@@ -69,6 +74,8 @@ func Each(raw []byte, use func(name, value string) error) error {
 		}
 		var err error
 		switch {
+		case len(words) > 0 && startsDirective(words[0]) && !isDirective(words):
+			return ErrFormat
 		case len(words) == 2:
 			err = use(strings.Join(append(slices.Clip(scope), words[0]), "::"), words[1])
 		case len(words) == 1 && len(scope) > 0:
@@ -119,6 +126,8 @@ func (t *tokens) blank() {
 	for {
 		t.rest = strings.TrimLeft(t.rest, " \t\r\n")
 		switch {
+		case startsDirective(t.rest):
+			return
 		case strings.HasPrefix(t.rest, "//"), strings.HasPrefix(t.rest, "#"):
 			_, t.rest, _ = strings.Cut(t.rest, "\n")
 		case strings.HasPrefix(t.rest, "/*"):
@@ -127,4 +136,14 @@ func (t *tokens) blank() {
 			return
 		}
 	}
+}
+
+// startsDirective says whether a text begins with what apt does not take for a comment
+// (ReadConfigFile in apt-pkg/contrib/configuration.cc).
+func startsDirective(text string) bool {
+	return strings.HasPrefix(text, clearDirective) || strings.HasPrefix(text, includeDirective)
+}
+
+func isDirective(words []string) bool {
+	return len(words) == 2 && (words[0] == clearDirective || words[0] == includeDirective)
 }

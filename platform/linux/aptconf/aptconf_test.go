@@ -4,11 +4,42 @@ package aptconf
 
 import (
 	"errors"
+	"io/fs"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// A tree is files in memory.
+type tree map[string]string
+
+func (t tree) Read(name string) ([]byte, error) {
+	text, ok := t[name]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return []byte(text), nil
+}
+
+func (t tree) Names(dir string) ([]string, error) {
+	var names []string
+	for name := range t {
+		if path.Dir(name) == dir {
+			names = append(names, path.Base(name))
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// read reads one file.
+func read(text string) (Options, error) {
+	o := Options{}
+	return o, o.AddFile(tree{"/apt.conf": text}, "/apt.conf")
+}
 
 func TestAddReadsBothForms(t *testing.T) {
 	for text, want := range map[string]Options{
@@ -20,10 +51,11 @@ func TestAddReadsBothForms(t *testing.T) {
 		`DPkg::Post-Invoke { "a"; "b"; };`:                                {},
 		`Dir "/x"; Dir::Etc { Main "y"; }`:                                {"dir": "/x", "dir::etc::main": "y"},
 		"A { B \"1\" }":                                                   {"a::b": "1"},
-		"":                                                                {},
+		"#Clear a comment\n# include another\nA::B \"1\";":                {"a::b": "1"},
+		"A::B \"1\"; A::B::C \"2\"; A::BC \"3\";\n#clear a::b;":           {"a::bc": "3"},
+		"": {},
 	} {
-		got := Options{}
-		err := got.Add([]byte(text))
+		got, err := read(text)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%q: %v\n%s", text, err, diff)
 		}
@@ -31,15 +63,15 @@ func TestAddReadsBothForms(t *testing.T) {
 }
 
 func TestAddRefusesWhatIsCutOff(t *testing.T) {
-	for _, text := range []string{"A {", "}", "A \"1\"", "{ A \"1\"; }", strings.Repeat("a {", 100)} {
-		if err := (Options{}).Add([]byte(text)); !errors.Is(err, ErrFormat) {
+	for _, text := range []string{"A {", "}", "#included \"x\";", "#clear a b;", "#include;", "A \"1\"", "{ A \"1\"; }", strings.Repeat("a {", 100)} {
+		if _, err := read(text); !errors.Is(err, ErrFormat) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 }
 
 func TestOnTakesWhatAptTakesForYes(t *testing.T) {
-	for value, want := range map[string]bool{"1": true, "7": true, "yes": true, "True": true, "always": true, "0": false, "no": false, "FALSE": false, "": false, "off": false} {
+	for value, want := range map[string]bool{"1": true, "7": true, "yes": true, "True": true, "always": true, "0x1": true, "0": false, "0x0": false, "no": false, "FALSE": false, "": false, "off": false} {
 		if got := (Options{"a::b": value}).On("A::B"); got != want {
 			t.Errorf("%q: %v", value, got)
 		}
@@ -49,12 +81,28 @@ func TestOnTakesWhatAptTakesForYes(t *testing.T) {
 	}
 }
 
+func TestWhatIsIncludedCounts(t *testing.T) {
+	files := tree{"/a": "#include \"/b\";\nX::B \"a\";\n #include /d/;", "/b": "X::A \"b\"; X::B \"b\";", "/d/one": "X::C \"1\";", "/d/two.conf": "X::D \"2\";", "/d/no.save": "X::E \"3\";"}
+	got := Options{}
+	if err := got.AddFile(files, "/a"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Options{"x::a": "b", "x::b": "a", "x::c": "1", "x::d": "2"}, got); diff != "" {
+		t.Error(diff)
+	}
+	for text, want := range map[string]error{"#include \"/none\";": fs.ErrNotExist, "#include \"b\";": ErrRelative, "#include \"/apt.conf\";": ErrFormat} {
+		if _, err := read(text); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", text, err, want)
+		}
+	}
+}
+
 func FuzzAdd(f *testing.F) {
 	f.Add([]byte("APT { Periodic { Enable \"0\"; }; }; // x\nA::B \"1\";"))
 	f.Add([]byte("/* A { \"\" ; }"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		o := Options{}
-		if err := o.Add(raw); err != nil && !errors.Is(err, ErrFormat) {
+		o, err := read(string(raw))
+		if err != nil && !errors.Is(err, ErrFormat) && !errors.Is(err, ErrRelative) && !errors.Is(err, fs.ErrNotExist) {
 			t.Error(err)
 		}
 		for name := range o {

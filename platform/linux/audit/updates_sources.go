@@ -67,27 +67,14 @@ func (m *machine) linesIn(file, directory string, endings ...string) ([]sourceLi
 	return list, nil
 }
 
-// aptOptions reads the options of apt from its files.
+// aptOptions reads the options of apt from its files, in the order in which apt does (apt.conf(5)).
 func (m *machine) aptOptions() (aptconf.Options, error) {
 	options := aptconf.Options{}
-	names, err := m.names("/etc/apt/apt.conf.d", maxNames)
-	if err != nil && !hostfile.Missing(err) {
+	if err := options.AddDirectory(m.tree(), "/etc/apt/apt.conf.d"); err != nil {
 		return nil, err
 	}
-	files := []string{}
-	for _, name := range names {
-		if !strings.Contains(name, ".") || strings.HasSuffix(name, ".conf") {
-			files = append(files, "/etc/apt/apt.conf.d/"+name)
-		}
-	}
-	for _, file := range append(files, "/etc/apt/apt.conf") {
-		text, err := m.optionalText(file)
-		if err == nil {
-			err = options.Add([]byte(text))
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := options.AddFile(m.tree(), "/etc/apt/apt.conf"); err != nil && m.exists("/etc/apt/apt.conf") {
+		return nil, err
 	}
 	return options, nil
 }

@@ -134,3 +134,23 @@ func TestSignaturesAreSwitchedOffInEachFileOfDNF(t *testing.T) {
 		}
 	}
 }
+
+// An included file is apt's as the one that includes it (apt.conf(5)).
+func TestOptionsThatAptIncludesCount(t *testing.T) {
+	files := map[string]string{
+		"usr/bin/apt-get": "", "var/lib/dpkg/status": "x\n", "etc/apt/apt.conf.d/50own": "#include \"/srv/apt/more\";\n",
+		"srv/apt/more": "APT::Get::AllowUnauthenticated \"with\";\n",
+	}
+	got := one(t, "updates.authenticated", Parts{Root: testenv.Plant(t, files)})
+	if got.Status != audit.Fail || len(got.Evidence) != 1 || got.Evidence[0] != "/etc/apt/apt.conf.d: APT::Get::AllowUnauthenticated is on" {
+		t.Errorf("included: %+v", got)
+	}
+	delete(files, "srv/apt/more")
+	if got := one(t, "updates.authenticated", Parts{Root: testenv.Plant(t, files)}); got.Status != "" || !got.Applies {
+		t.Errorf("an included file that is not there: %+v", got)
+	}
+	files["srv/apt/more"] = "APT::Get::AllowUnauthenticated \"with\";\n#clear APT::Get;\n"
+	if got := one(t, "updates.authenticated", Parts{Root: testenv.Plant(t, files)}); got.Status != audit.Pass {
+		t.Errorf("taken back: %+v", got)
+	}
+}
