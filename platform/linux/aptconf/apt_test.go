@@ -54,3 +54,23 @@ func TestAddReadsAsAptDoes(t *testing.T) {
 		}
 	}
 }
+
+// apt takes the packages of an archive on this disk that nobody signed where it is to trust it, and no others.
+func TestAptTrustsWhatIsReadAsTrusted(t *testing.T) {
+	program := testenv.Program(t, "apt-get", "apt")
+	root := testenv.Plant(t, map[string]string{"archive/Packages": "Package: x\nVersion: 1\nArchitecture: all\nFilename: x.deb\nSize: 1\nMaintainer: x\n\n", "parts/": "", "lists/partial/": "", "cache/archives/partial/": ""})
+	for _, word := range []string{"with", "0x1", "7"} {
+		for name, text := range trusting("file:"+root+"/archive", word) {
+			file := filepath.Join(root, name)
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			command := exec.CommandContext(t.Context(), program, "-o", "Dir::State="+root, "-o", "Dir::Cache="+root+"/cache", "-o", "Dir::State::status=/dev/null", "-o", "Dir::Etc::parts=/nowhere",
+				"-o", "Dir::Etc::sourceparts="+root+"/parts", "-o", "Dir::Etc::sourcelist="+file, "-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none", "update")
+			out, err := command.CombinedOutput()
+			if read := len(Unchecked(name, []byte(text))) > 0; read != (err == nil) {
+				t.Errorf("%q: read as %v, and apt says: %v %s", text, read, err, out)
+			}
+		}
+	}
+}

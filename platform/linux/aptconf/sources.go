@@ -3,6 +3,7 @@
 package aptconf
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -25,63 +26,139 @@ func (s Source) Security() bool {
 // It leaves out what is disabled, and archives of source code.
 func Sources(name string, raw []byte) []Source {
 	var list []Source
-	if !strings.HasSuffix(name, ".sources") {
-		for line := range strings.Lines(string(raw)) {
-			if s, ok := sourceLine(line); ok && len(list) < maxSources {
-				list = append(list, s)
+	for _, e := range entries(name, raw) {
+		if !slices.Contains(e.types, "deb") {
+			continue
+		}
+		for _, uri := range e.uris {
+			for _, suite := range e.suites {
+				if len(list) < maxSources {
+					list = append(list, Source{uri, suite})
+				}
 			}
 		}
-		return list
 	}
-	stanza, key := map[string][]string{}, ""
-	for line := range strings.Lines(string(raw) + "\n\n") {
-		text := strings.TrimSpace(line)
-		field, value, ok := strings.Cut(text, ":")
+	return list
+}
+
+// An Option of a source, where it stands.
+type Option struct {
+	Line int
+	Text string
+}
+
+// unchecked are the options that let apt take packages whose signature nobody checked, or could.
+var unchecked = []string{"trusted", "allow-insecure", "allow-weak", "allow-downgrade-to-insecure"}
+
+// Unchecked returns the options in a file of sources that keep apt from checking signatures.
+func Unchecked(name string, raw []byte) []Option {
+	var list []Option
+	for _, e := range entries(name, raw) {
+		for _, key := range unchecked {
+			o := e.options[key]
+			if yes, _ := truth(o.value); yes && !slices.Contains(list, o.Option) {
+				list = append(list, o.Option)
+			}
+		}
+	}
+	return list
+}
+
+// An entry is one line or stanza that is switched on.
+type entry struct {
+	types, uris, suites []string
+	options             map[string]option // by their names in lower case
+}
+
+type option struct {
+	Option
+	value string
+}
+
+func entries(name string, raw []byte) []entry {
+	if strings.HasSuffix(name, ".sources") {
+		return stanzas(string(raw))
+	}
+	var list []entry
+	number := 0
+	for line := range strings.Lines(string(raw)) {
+		number++
+		if e, ok := lineEntry(strings.TrimSpace(line), number); ok && len(list) < maxSources {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// stanzas reads the other form. A line of blanks ends no stanza, and of two fields with one name the last
+// one counts (apt-pkg/tagfile.cc).
+func stanzas(text string) []entry {
+	var list []entry
+	stanza, key, number := map[string]option{}, "", 0
+	for line := range strings.Lines(text + "\n\n") {
+		number++
+		field, value, ok := strings.Cut(line, ":")
+		field, value = strings.TrimSpace(field), strings.TrimSpace(value)
 		switch {
 		case strings.HasPrefix(line, "#"):
-		case text == "":
-			list = append(list, sourcesOf(stanza, maxSources-len(list))...)
-			stanza = map[string][]string{}
+		case strings.TrimRight(line, "\r\n") == "":
+			if e, on := stanzaEntry(stanza); on && len(list) < maxSources {
+				list = append(list, e)
+			}
+			stanza = map[string]option{}
 		case line[0] == ' ' || line[0] == '\t':
-			stanza[key] = append(stanza[key], strings.Fields(text)...)
+			o := stanza[key]
+			o.value = strings.TrimSpace(o.value + " " + strings.TrimSpace(line))
+			o.Text = o.Text[:strings.Index(o.Text+":", ":")] + ": " + o.value
+			stanza[key] = o
 		case ok:
 			key = strings.ToLower(field)
-			stanza[key] = strings.Fields(value)
+			stanza[key] = option{Option{number, field + ": " + value}, value}
 		}
 	}
 	return list
 }
 
-// sourceLine reads "deb [options] uri suite components".
-func sourceLine(line string) (Source, bool) {
-	line, _, _ = strings.Cut(line, "#")
-	f := strings.Fields(line)
-	if len(f) == 0 || f[0] != "deb" {
-		return Source{}, false
-	}
-	f = f[1:]
-	if len(f) > 0 && strings.HasPrefix(f[0], "[") {
-		end := slices.IndexFunc(f, func(word string) bool { return strings.HasSuffix(word, "]") })
-		f = f[end+1:]
-	}
-	if len(f) < 2 || strings.HasPrefix(f[0], "[") {
-		return Source{}, false
-	}
-	return Source{f[0], f[1]}, true
+// stanzaEntry returns what a stanza is for, unless it is disabled.
+func stanzaEntry(stanza map[string]option) (entry, bool) {
+	words := func(key string) []string { return strings.Fields(stanza[key].value) }
+	enabled := stanza["enabled"].value
+	yes, known := truth(enabled)
+	e := entry{types: words("types"), uris: words("uris"), suites: words("suites"), options: stanza}
+	return e, enabled == "" || yes || !known
 }
 
-func sourcesOf(stanza map[string][]string, most int) []Source {
-	off := Options{"enabled": strings.Join(stanza["enabled"], " ")}
-	if len(stanza["enabled"]) > 0 && !off.On("enabled") || !slices.Contains(stanza["types"], "deb") {
-		return nil
+// lineEntry reads "deb [options] uri suite components".
+func lineEntry(line string, number int) (entry, bool) {
+	kind, rest, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), " ")
+	e := entry{types: []string{kind}}
+	if rest = strings.TrimSpace(rest); strings.HasPrefix(rest, "[") {
+		inside, after, closed := strings.Cut(rest[1:], "]")
+		if !closed {
+			return e, false
+		}
+		e.options, rest = lineOptions(inside, Option{number, line}), after
 	}
-	var list []Source
-	for _, uri := range stanza["uris"] {
-		for _, suite := range stanza["suites"] {
-			if len(list) < most {
-				list = append(list, Source{uri, suite})
-			}
+	rest, _, _ = strings.Cut(rest, "#")
+	f := strings.Fields(rest)
+	if kind != "deb" && kind != "deb-src" || len(f) < 2 {
+		return e, false
+	}
+	e.uris, e.suites = f[:1], f[1:2]
+	return e, true
+}
+
+// lineOptions reads "name=value name=value". Words may be in quotes and have bytes as %XX (ParseQuoteWord in
+// apt-pkg/contrib/strutl.cc), and of two with one name the last one counts.
+func lineOptions(text string, at Option) map[string]option {
+	options := map[string]option{}
+	for _, word := range strings.Fields(strings.ReplaceAll(text, `"`, "")) {
+		if plain, err := url.PathUnescape(word); err == nil {
+			word = plain
+		}
+		if name, value, ok := strings.Cut(word, "="); ok {
+			options[strings.ToLower(name)] = option{at, value}
 		}
 	}
-	return list
+	return options
 }

@@ -3,7 +3,9 @@
 package aptconf
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -22,6 +24,50 @@ func TestSourcesAreThoseThatAreOn(t *testing.T) {
 	for name, c := range sourceFiles {
 		if got := Sources(c.name, []byte(c.text)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+var (
+	yesWords = []string{"yes", "YES", "true", "on", "with", "enable", "1", "0x1"}
+	noWords  = []string{"no", "false", "off", "without", "0", "7", "maybe"}
+)
+
+// trusting is sources with a word after "trusted", in each form that apt takes.
+func trusting(uri, word string) map[string]string {
+	stanza := "Types: deb\nURIs: " + uri + "\nSuites: ./\n"
+	return map[string]string{
+		"a.list": "deb [trusted=" + word + "] " + uri + " ./\n", "b.list": "# x\n deb\t[ arch=amd64 trusted=\"" + word + "\" ] " + uri + " ./ # x\n",
+		"c.list": "deb [trusted=no trusted=" + word + "] " + uri + " ./\n", "d.list": "deb [trusted=%" + fmt.Sprintf("%X", word[0]) + word[1:] + "] " + uri + " ./\n",
+		"e.sources": stanza + "Trusted: " + word + "\n", "f.sources": stanza + "TRUSTED : " + word + "\n", "g.sources": stanza + "Trusted:\n# x\n " + word + "\n",
+		"h.sources": stanza + "Trusted: no\n  \nTrusted:" + word,
+	}
+}
+
+func TestSourcesThatAreTrustedWithoutASignature(t *testing.T) {
+	for _, word := range append(yesWords, noWords...) {
+		for name, text := range trusting("file:/x", word) {
+			if got := Unchecked(name, []byte(text)); (len(got) == 1) != slices.Contains(yesWords, word) {
+				t.Errorf("%s: %q: %v", name, text, got)
+			}
+		}
+	}
+	for text, want := range map[string][]Option{
+		"deb [allow-insecure=on] http://x y\ndeb [allow-weak=1] http://x y\ndeb [allow-downgrade-to-insecure=1] http://x y\n": {
+			{1, "deb [allow-insecure=on] http://x y"}, {2, "deb [allow-weak=1] http://x y"}, {3, "deb [allow-downgrade-to-insecure=1] http://x y"}},
+		"deb [trusted=yes trusted=no] http://x y\n# deb [trusted=yes] http://x y\ndeb http://x/[trusted=yes] y\ndeb [trusted=yes\nDescription: [trusted=yes]\n": nil,
+	} {
+		if got := Unchecked("x.list", []byte(text)); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+	stanza := "Types: deb\nURIs: http://x\nSuites: y\n"
+	for text, want := range map[string][]Option{
+		stanza + "Trusted:\n yes\n": {{4, "Trusted: yes"}}, "Enabled: without\n" + stanza + "Trusted: yes\n": nil, "Enabled: n\n" + stanza + "Trusted: yes\n": {{5, "Trusted: yes"}},
+		stanza + "Trusted: yes\n no\n": nil, stanza + "Trusted: yes # x\n": nil, stanza + "Trusted: yes\nTrusted: no\n": nil,
+	} {
+		if got := Unchecked("x.sources", []byte(text)); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
 }
@@ -48,6 +94,11 @@ func FuzzSources(f *testing.F) {
 			for _, s := range Sources(name, raw) {
 				if s.URI == "" || s.Suite == "" {
 					t.Errorf("%s: half a source: %+v", name, s)
+				}
+			}
+			for _, o := range Unchecked(name, raw) {
+				if o.Line < 1 || o.Line > strings.Count(string(raw), "\n")+1 {
+					t.Errorf("%s: %+v", name, o)
 				}
 			}
 		}

@@ -136,14 +136,6 @@ func TestSettingsOfINIFiles(t *testing.T) {
 }
 
 func TestOneLineParsers(t *testing.T) {
-	for line, want := range map[string]bool{
-		"deb http://x y main": false, "deb [trusted=yes] http://x y": true, "deb [arch=amd64 Trusted=Yes ] http://x y": true, "deb [ allow-insecure=yes ] x": true,
-		"trusted: yes": true, "Trusted: no": false, "deb [signed-by=/x] http://x/[trusted=yes] y": false, "Description: [trusted=yes]": false, "deb [trusted=yes": false,
-	} {
-		if got := uncheckedApt(line); got != want {
-			t.Errorf("apt: %q: %v", line, got)
-		}
-	}
 	for line, want := range map[string]bool{"gpgcheck=0": true, "gpgcheck = no": true, "gpgcheck=1": false, "repo_gpgcheck=0": false, "pkg_gpgcheck=off": true, "#gpgcheck=0": false} {
 		if got := uncheckedRPM(line); got != want {
 			t.Errorf("rpm: %q: %v", line, got)
@@ -210,7 +202,6 @@ func FuzzLines(f *testing.F) {
 		countRules(text)
 		supportEnd(text)
 		for line := range strings.Lines(text) {
-			uncheckedApt(line)
 			uncheckedRPM(line)
 			uncheckedPacman(line)
 		}

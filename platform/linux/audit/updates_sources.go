@@ -137,37 +137,25 @@ func (m *machine) unsignedDNF() ([]string, error) {
 }
 
 func (m *machine) unsignedApt() ([]string, error) {
-	wrong, err := m.unsigned("/etc/apt/sources.list", "/etc/apt/sources.list.d", uncheckedApt, "")
-	if err != nil {
-		return wrong, err
+	files, err := m.filesIn("/etc/apt/sources.list", "/etc/apt/sources.list.d", ".list", ".sources")
+	var wrong []string
+	for _, file := range files {
+		text, failed := m.optionalText(file)
+		err = errors.Join(err, failed)
+		for _, o := range aptconf.Unchecked(file, []byte(text)) {
+			wrong = append(wrong, audit.At(file, o.Line, o.Text))
+		}
 	}
-	options, err := m.aptOptions()
+	options, failed := m.aptOptions()
 	for _, name := range []string{"APT::Get::AllowUnauthenticated", "Acquire::AllowInsecureRepositories", "Acquire::AllowWeakRepositories", "Acquire::AllowDowngradeToInsecureRepositories"} {
 		if options.On(name) {
 			wrong = append(wrong, audit.At("/etc/apt/apt.conf.d", 0, name+" is on"))
 		}
 	}
-	return wrong, err
+	return wrong, errors.Join(err, failed)
 }
 
-// uncheckedApt says whether a line of sources.list(5), in either form, switches the
-// check of signatures off.
-func uncheckedApt(line string) bool {
-	line = strings.ToLower(line)
-	if key, value, ok := strings.Cut(line, ":"); ok && slices.Contains([]string{"trusted", "allow-insecure", "allow-weak"}, key) {
-		return strings.TrimSpace(value) == "yes"
-	}
-	_, options, ok := strings.Cut(line, "[")
-	options, _, closed := strings.Cut(options, "]")
-	if !ok || !closed || !strings.HasPrefix(line, "deb") {
-		return false
-	}
-	return slices.ContainsFunc(strings.Fields(options), func(o string) bool {
-		return o == "trusted=yes" || o == "allow-insecure=yes" || o == "allow-weak=yes"
-	})
-}
-
-// uncheckedRPM does so for dnf.conf(5) and the repositories of zypper.
+// uncheckedRPM says whether a line switches the check of signatures off, for dnf.conf(5) and the repositories of zypper.
 func uncheckedRPM(line string) bool {
 	key, value, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(line, " ", "")), "=")
 	return slices.Contains([]string{"gpgcheck", "pkg_gpgcheck"}, key) && slices.Contains([]string{"0", "no", "false", "off"}, value)

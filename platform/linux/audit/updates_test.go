@@ -154,3 +154,25 @@ func TestOptionsThatAptIncludesCount(t *testing.T) {
 		t.Errorf("taken back: %+v", got)
 	}
 }
+
+func TestAptTrustsInEachOfItsWords(t *testing.T) {
+	const stanza = "Types: deb\nURIs: http://x.example/y\nSuites: z\n"
+	for name, c := range map[string]struct {
+		file, text string
+		want       audit.Status
+		says       string
+	}{
+		"a word":              {"a.list", "deb [trusted=true] http://x.example/y z\n", audit.Fail, "a.list:1: deb [trusted=true] http://x.example/y z"},
+		"insecure":            {"a.list", "deb [allow-insecure=1] http://x.example/y z\n", audit.Fail, "a.list:1: deb [allow-insecure=1] http://x.example/y z"},
+		"in the next line":    {"a.sources", stanza + "Trusted:\n on\n", audit.Fail, "a.sources:4: Trusted: on"},
+		"switched off":        {"a.sources", "Enabled: no\n" + stanza + "Trusted: yes\n", audit.Pass, ""},
+		"not one of apt":      {"a.list.save", "deb [trusted=yes] http://x.example/y z\n", audit.Pass, ""},
+		"a word of its enemy": {"a.list", "deb [trusted=off] http://x.example/y z\n", audit.Pass, ""},
+	} {
+		files := map[string]string{"usr/bin/apt-get": "", "var/lib/dpkg/status": "x\n", "etc/apt/sources.list.d/" + c.file: c.text}
+		got := one(t, "updates.authenticated", Parts{Root: testenv.Plant(t, files)})
+		if got.Status != c.want || c.says != "" && (len(got.Evidence) != 1 || got.Evidence[0] != "/etc/apt/sources.list.d/"+c.says) {
+			t.Errorf("%s: %+v, want %s %q", name, got, c.want, c.says)
+		}
+	}
+}
