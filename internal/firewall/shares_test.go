@@ -92,7 +92,7 @@ func TestSentencesNameSomeOfManyPorts(t *testing.T) {
 	}
 	m.name = Nftables
 	got, err := plan(t, m, c.on(m)).Do(t.Context())
-	if err != nil || len(got.AllowedPorts) != 202 || !strings.Contains(got.Details, "9017/tcp and 182 more) were let in first") || !strings.Contains(got.Details, "see closes.") {
+	if err != nil || len(got.AllowedPorts) != 202 || !strings.Contains(got.Details, "9017/tcp and 182 more) were let in first") || !strings.Contains(got.Details, "3 other services became unreachable from other hosts.") {
 		t.Errorf("%d ports, %q, %v", len(got.AllowedPorts), got.Details, err)
 	}
 }
