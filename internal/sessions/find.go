@@ -45,6 +45,7 @@ func Find(ctx context.Context, source Source) (*Model, error) {
 		f.follow(l)
 	}
 	f.findListeners()
+	f.findPrompts()
 	f.rememberServers()
 	f.noteUnseen()
 	f.outsiders()
@@ -101,6 +102,7 @@ type finder struct {
 	described   map[int]Description
 	traffic     map[SocketID]Traffic
 	logins      []*login
+	prompts     []prompt
 	unseen      []int           // processes whose sessions begin where this run does not look
 	aboveUnseen map[int]bool    // those and their ancestors
 	listeners   map[Port]*Claim // ports whose servers are still to be found
@@ -287,6 +289,10 @@ func (f *finder) add(s seed) {
 	record, hint := f.records(s, c)
 	if len(c.sockets) == 0 && (record == nil || record.Remote) {
 		f.unserved(s, record)
+		return
+	}
+	if f.awaitsPerson(s, record) {
+		f.prompts = append(f.prompts, prompt{s, c})
 		return
 	}
 	for _, known := range f.logins {

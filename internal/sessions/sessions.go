@@ -40,6 +40,7 @@ type Session struct {
 	Since    time.Time    // zero if unknown
 	Terminal string       // such as pts/0; empty without one
 	Local    bool         // at a terminal of the machine itself
+	Prompt   bool         // nobody has logged in; only of a claim of what takes logins
 	// Outside is set for connections of programs outside of the container that this run is in, of which
 	// nothing more is known.
 	Outside bool
@@ -116,6 +117,9 @@ func (s *Session) String() string {
 	case Own:
 		text = "this call's own session"
 	case PossiblyOwn, Others:
+	}
+	if s.Prompt {
+		text = "the login prompt"
 	}
 	if s.Outside {
 		text += " of a program outside of this container"

@@ -26,7 +26,7 @@ import (
 // Machines: this one, and a peer in a network namespace that has several addresses.
 const (
 	here, relay, ann, bob, eve = "192.0.2.1", "192.0.2.9", "192.0.2.21", "192.0.2.22", "192.0.2.66"
-	proxied                    = "192.0.2.23"
+	proxied, prompted          = "192.0.2.23", "192.0.2.24"
 	annUID                     = 4711
 )
 
@@ -47,7 +47,7 @@ func newSite(t *testing.T) *site {
 		"ip link add d0 type veth peer name p0 netns peer", "ip addr add " + here + "/24 dev d0", "ip link set d0 up",
 		"ip -n peer link set lo up", "ip -n peer link set p0 up",
 		"ip -n peer addr add " + relay + "/24 dev p0", "ip -n peer addr add " + ann + "/24 dev p0",
-		"ip -n peer addr add " + proxied + "/24 dev p0",
+		"ip -n peer addr add " + proxied + "/24 dev p0", "ip -n peer addr add " + prompted + "/24 dev p0",
 		"ip -n peer addr add " + bob + "/24 dev p0", "ip -n peer addr add " + eve + "/24 dev p0",
 		"ssh-keygen -q -t ed25519 -f " + s.dir + "/host -N", "ssh-keygen -q -t ed25519 -f " + s.dir + "/key -N",
 	} {

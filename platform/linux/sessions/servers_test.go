@@ -27,7 +27,7 @@ import (
 func TestSessionsOfOtherServersAreFound(t *testing.T) {
 	for program, name := range map[string]string{
 		"sshd": "openssh-server", "ssh": "openssh-client", "ip": "iproute2", "nft": "nftables", "script": "bsdutils", "mosh-server": "mosh", "mosh-client": "mosh",
-		"tinysshd": "tinysshd", "telnetd": "inetutils-telnetd", "haproxy": "haproxy", "tinyproxy": "tinyproxy",
+		"tinysshd": "tinysshd", "telnetd": "inetutils-telnetd", "login": "login", "haproxy": "haproxy", "tinyproxy": "tinyproxy",
 	} {
 		testenv.Program(t, program, name)
 	}
@@ -38,6 +38,7 @@ func TestSessionsOfOtherServersAreFound(t *testing.T) {
 	t.Run("mosh", s.mosh)
 	t.Run("tinysshd", s.tinysshd)
 	t.Run("telnetd", s.telnetd)
+	t.Run("a prompt of telnetd", s.prompt)
 	t.Run("haproxy", s.haproxy)
 	t.Run("strangers behind haproxy", s.strangers)
 	t.Run("tinyproxy", s.tinyproxy)
@@ -146,22 +147,42 @@ func (s *site) telnetd(t *testing.T) {
 	}
 	s.inetd(t, "2323", "/usr/sbin/telnetd", "-E", "/run/telnet-shell")
 	var shell int
-	at(t, "peer", func() {
-		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(eve)}}
-		conn, err := dialer.Dial("tcp", net.JoinHostPort(here, "2323"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-		shell = refuseOptions(t, conn)
+	telnet(t, eve, "2323", func(text string) bool {
+		n, _ := fmt.Sscanf(text[max(0, strings.LastIndex(text, "in ")):], "in %d .", &shell)
+		return n == 1 && strings.HasSuffix(text, ".")
 	})
 	if got, want := whose(model(t, shell)), eve+" own"; !strings.Contains(got, want) {
 		t.Errorf("%s, want %s among them", got, want)
 	}
 }
 
-// refuseOptions refuses every option of the server (RFC 854), and returns the PID that its program tells.
-func refuseOptions(t *testing.T, conn io.ReadWriter) (pid int) {
+// prompt has somebody connected to telnetd who does not log in.
+func (s *site) prompt(t *testing.T) {
+	if d, _ := (&reading{Reader: New("/")}).Describe(t.Context(), os.Getpid()); d.Login != "" {
+		return // the server would be one of somebody who is logged in
+	}
+	s.inetd(t, "2324", "/usr/sbin/telnetd")
+	telnet(t, prompted, "2324", func(text string) bool { return strings.HasSuffix(text, "login:") })
+	if got := whose(model(t, os.Getpid())); strings.Contains(got, prompted) {
+		t.Errorf("who sits at a prompt is the other end of a session: %s", got)
+	}
+}
+
+// telnet connects from an address of the peer, and stays so once the server has said what is looked for.
+func telnet(t *testing.T, from, port string, said func(text string) bool) {
+	at(t, "peer", func() {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		conn, err := dialer.Dial("tcp", net.JoinHostPort(here, port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		refuseOptions(t, conn, said)
+	})
+}
+
+// refuseOptions refuses every option of the server (RFC 854) until it has said what is looked for.
+func refuseOptions(t *testing.T, conn io.ReadWriter, said func(text string) bool) {
 	const iac, will, do = 255, 251, 253
 	var text []byte
 	for in := bufio.NewReader(conn); ; {
@@ -170,9 +191,8 @@ func refuseOptions(t *testing.T, conn io.ReadWriter) (pid int) {
 			t.Fatalf("%v after %q", err, text)
 		}
 		if b != iac {
-			text = append(text, b)
-			if n, _ := fmt.Sscanf(string(text[max(0, strings.LastIndex(string(text), "in ")):]), "in %d .", &pid); n == 1 && b == '.' {
-				return pid
+			if text = append(text, b); said(string(text)) {
+				return
 			}
 			continue
 		}

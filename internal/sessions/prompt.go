@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import "slices"
+
+// A prompt is a terminal that somebody is connected to who has not logged in.
+type prompt struct {
+	seed
+	chain
+}
+
+// awaitsPerson reports whether nobody has logged in at a terminal: what runs there are programs of root
+// that ask who somebody is, and nothing has recorded a login. As with SSH, whoever tries passwords could
+// not be blocked otherwise, being connected almost all the time.
+func (f *finder) awaitsPerson(s seed, record *Login) bool {
+	goesOn := func(pid int) bool { return !f.letsIn(pid) }
+	return s.terminal != "" && record == nil && f.describe(s.pid).Login == "" && !slices.ContainsFunc(f.some(s.pid), goesOn)
+}
+
+// findPrompts adds the servers of such terminals that take connections, since people log in through them.
+func (f *finder) findPrompts() {
+	for _, p := range f.prompts {
+		at := Claim{Sessions: []*Session{{Terminal: p.terminal, Prompt: true}}}
+		for _, pid := range f.withAncestors(p.members) {
+			if f.takesLogins(pid, p.sockets) {
+				f.listens(pid, at)
+			}
+		}
+	}
+}
