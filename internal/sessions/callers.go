@@ -124,12 +124,16 @@ var entrances = []string{"login", "agetty", "getty", "mingetty", "runuser"}
 // letsIn reports whether a process of root's only lets people in, so that it shows nobody to be root.
 func (f *finder) letsIn(pid int) bool {
 	d := f.describe(pid)
-	if d.UID != 0 {
-		return false
-	}
+	return d.UID == 0 && (d.Lent || sshserver.Is(d.Program)) || f.entrance(pid)
+}
+
+// entrance reports whether a process of root's runs one of the entrances. Root alone has busybox(1) called
+// like one.
+func (f *finder) entrance(pid int) bool {
+	d := f.describe(pid)
 	program := d.Program
 	if program == "busybox" {
 		program = f.processes[pid].Name
 	}
-	return d.Lent || sshserver.Is(program) || slices.Contains(entrances, program)
+	return d.UID == 0 && slices.Contains(entrances, program)
 }

@@ -13,10 +13,11 @@ import (
 type seed struct {
 	pid      int
 	terminal string // that another process serves it; empty to begin with the process itself
+	console  bool   // a login at a terminal of the machine itself
 }
 
-// seeds lists where sessions may begin: at terminals, at what the session manager has recorded, and
-// at the connections of SSH servers over which somebody is logged in. The last is the one rule that
+// seeds lists where sessions may begin: at terminals, at what the session manager has recorded, at
+// consoles, and at the connections of SSH servers over which somebody is logged in. The last is the one rule that
 // goes by the name of a program, which must be root's: a session without a terminal (sftp, -N) of a
 // server without PAM leaves no other trace.
 func (f *finder) seeds() []seed {
@@ -26,7 +27,7 @@ func (f *finder) seeds() []seed {
 			list = append(list, seed{pid: l.Leader})
 		}
 	}
-	return append(append(list, f.sshServers()...), f.caller()...)
+	return slices.Concat(list, f.consoles(), f.sshServers(), f.caller())
 }
 
 // caller begins with this run itself, where nothing else leads to its session: a server of root that is
@@ -63,9 +64,24 @@ func (f *finder) terminals() []seed {
 	}
 	list := make([]seed, 0, len(first))
 	for at, pid := range first {
-		list = append(list, seed{pid, at.terminal})
+		list = append(list, seed{pid: pid, terminal: at.terminal})
 	}
 	slices.SortFunc(list, func(a, b seed) int { return cmp.Compare(a.pid, b.pid) })
+	return list
+}
+
+// consoles finds root's login programs at terminals of the machine itself at which somebody has logged in.
+// Without a session manager nothing else tells of that.
+func (f *finder) consoles() (list []seed) {
+	goesOn := func(pid int) bool { return !f.letsIn(pid) }
+	for _, p := range f.snapshot.Processes {
+		if p.Pseudo || p.Terminal == "" || !f.entrance(p.PID) || slices.ContainsFunc(f.ancestry(p.Parent), f.entrance) {
+			continue
+		}
+		if slices.ContainsFunc(f.some(p.PID), goesOn) {
+			list = append(list, seed{pid: p.PID, console: true})
+		}
+	}
 	return list
 }
 

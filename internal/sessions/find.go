@@ -287,6 +287,10 @@ func (f *finder) describe(pid int) Description {
 func (f *finder) add(s seed) {
 	c := f.climb(s.pid, s.terminal)
 	record, hint := f.records(s, c)
+	if s.console {
+		f.console(s, record)
+		return
+	}
 	if len(c.sockets) == 0 && (record == nil || record.Remote) {
 		f.unserved(s, record)
 		return
@@ -330,6 +334,21 @@ func (f *finder) unserved(s seed, record *Login) {
 		l.Whose = Own
 	}
 	l.describe()
+	f.logins = append(f.logins, l)
+}
+
+// console takes a login at a terminal of the machine itself that the session manager does not know.
+func (f *finder) console(s seed, record *Login) {
+	if record != nil {
+		return
+	}
+	l := &login{
+		Session: &Session{User: f.user(s, nil), Terminal: f.processes[s.pid].Terminal, Local: true},
+		chain:   chain{leads: append([]int{s.pid}, f.startedBy(s.pid)...), trusted: true}, begins: []int{s.pid},
+	}
+	if slices.ContainsFunc(l.leads, func(pid int) bool { return slices.Contains(f.line, pid) }) {
+		l.Whose = Own
+	}
 	f.logins = append(f.logins, l)
 }
 

@@ -3,6 +3,7 @@
 package sessions
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -65,6 +66,57 @@ func TestTheServerOfAPromptTakesLogins(t *testing.T) {
 	for port := range model.Ports {
 		if port.Number == 23 {
 			t.Error("its port carries a session")
+		}
+	}
+}
+
+// Where no session manager runs, nothing but the processes tells of a login at a console. It is one of the
+// machine itself, and no address is protected for it.
+func TestALoginAtAConsoleNeedsNoRecord(t *testing.T) {
+	type asked struct {
+		program string // that the process of root runs which is called login
+		name    string
+		shell   string // whose it is; empty for none
+		logins  []Login
+		self    int
+	}
+	for name, c := range map[string]struct {
+		asked
+		want      string
+		processes []int
+	}{
+		"somebody":               {asked{"login", "login", "bob", nil, 50}, "the session of bob at ttyS0", []int{31, 32}},
+		"root":                   {asked{"login", "login", "root", nil, 50}, "the session of root at ttyS0", []int{31, 32}},
+		"the caller":             {asked{"login", "login", "bob", nil, 33}, "this call's own session of bob at ttyS0", []int{31, 32}},
+		"of busybox":             {asked{"busybox", "login", "bob", nil, 50}, "the session of bob at ttyS0", []int{31, 32}},
+		"nobody yet":             {asked{"login", "login", "", nil, 50}, "", nil},
+		"what is only called so": {asked{"", "login", "bob", nil, 50}, "", nil},
+		"another of busybox":     {asked{"busybox", "sh", "bob", nil, 50}, "", nil},
+		"one that is recorded":   {asked{"login", "login", "bob", []Login{{ID: "3", Leader: 31, User: "bob", Terminal: "ttyS0", Manager: true}}, 50}, "the session of bob at ttyS0", []int{31, 32}},
+	} {
+		m := sshd()
+		m.process(31, 1, c.name, "root", "ttyS0")
+		m.runs(31, c.program)
+		if c.shell != "" {
+			m.process(32, 31, "bash", c.shell, "ttyS0")
+			m.process(33, 32, "sentinel", "root", "ttyS0")
+		}
+		m.process(50, 13, "sentinel", "root", "pts/0")
+		m.Logins, m.Self = c.logins, c.self
+		model, addresses := summary(t, m)
+		var found []string
+		for _, s := range model.Sessions {
+			if s.Terminal == "ttyS0" {
+				found = append(found, s.String())
+			}
+		}
+		if got := strings.Join(found, ", "); got != c.want || !strings.HasPrefix(addresses, "203.0.113.7 ") || strings.Contains(addresses, ",") {
+			t.Errorf("%s: %q, want %q; %s", name, got, c.want, addresses)
+		}
+		for pid := 31; pid < 34; pid++ {
+			if _, carries := model.Processes[pid]; carries != slices.Contains(c.processes, pid) {
+				t.Errorf("%s: process %d carries: %t", name, pid, carries)
+			}
 		}
 	}
 }
