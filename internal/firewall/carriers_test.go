@@ -110,3 +110,54 @@ func TestOpeningsAreParsed(t *testing.T) {
 		}
 	}
 }
+
+// What routers and machines that stand in for each other send to each other is let in as a tunnel is.
+func TestProtocolsThatTheSystemReceives(t *testing.T) {
+	protocols := []Port{{Protocol: "ospf"}, {Protocol: "protocol-200"}}
+	own := newMachine()
+	own.name, own.open.Protocols = Nftables, protocols
+	got, err := plan(t, own, EnableOptions{}).Do(t.Context())
+	if err != nil || !slices.Equal(got.AllowedProtocols, []string{"ospf", "protocol-200"}) || !slices.Contains(own.done, "enable [22/tcp 2222/tcp ospf protocol-200]") {
+		t.Errorf("%+v, did %q, %v", got, own.done, err)
+	}
+	for name, fix := range map[string]string{UFW: "-A ufw-before-input -p 89 -j ACCEPT", Firewalld: "sudo firewall-cmd --permanent --add-protocol=ospf"} {
+		m := newMachine()
+		m.name, m.open.Protocols = name, protocols
+		_, err := PlanEnable(t.Context(), m, m, EnableOptions{})
+		if err == nil {
+			t.Errorf("%s: no refusal", name)
+			continue
+		}
+		if f := fault.From(err); f.Code != fault.FirewallFailed || !strings.Contains(f.Fix, fix) || !strings.Contains(f.Message, "the protocol ospf, which a service of the system receives") {
+			t.Errorf("%s: %v, %s", name, err, f.Fix)
+		}
+		got, err := plan(t, m, EnableOptions{Force: true}).Do(t.Context())
+		if err != nil || got.AllowedProtocols != nil || !strings.Contains(got.Details, "shuts out the protocol ospf") || !strings.Contains(got.Details, "shuts out the protocol protocol-200") {
+			t.Errorf("%s, forced: %+v, %v", name, got, err)
+		}
+		m.skipped = []string{`rule protocol value="ospf" accept`, "in before.rules, protocol protocol-200"}
+		m.on, m.done = false, nil
+		if got, err := plan(t, m, EnableOptions{}).Do(t.Context()); err != nil || strings.Contains(got.Details, "shuts out") {
+			t.Errorf("%s, named: %+v, %v", name, got, err)
+		}
+	}
+}
+
+func TestProtocolsHaveOneNameEach(t *testing.T) {
+	for n := range 256 {
+		p, ok := Protocol(uint8(n))
+		if back, err := ParseOpening(p.String()); ok && (err != nil || back != p || p.ProtocolNumber() != uint8(n)) {
+			t.Errorf("%d is %+v, read back as %+v, %v", n, p, back, err)
+		}
+	}
+	for _, n := range []uint8{0, 1, 2, 6, 17, 58, 255} { // ICMP, IGMP, TCP, UDP, ICMPv6, and what receives nothing
+		if p, ok := Protocol(n); ok {
+			t.Errorf("%d is %v", n, p)
+		}
+	}
+	for _, text := range []string{"protocol-", "protocol-1", "protocol-47", "protocol-089", "protocol-256", "protocol--1"} {
+		if p, err := ParseOpening(text); err == nil {
+			t.Errorf("%q is %v", text, p)
+		}
+	}
+}

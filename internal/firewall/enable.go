@@ -51,8 +51,8 @@ type Enabled struct {
 	// ConfirmWithin is how many seconds are left to confirm a firewall that is on
 	// trial: it is switched off again unless that is done. Absent when none is.
 	ConfirmWithin int `json:"confirm_within,omitempty"`
-	// AllowedProtocols are the protocols of IP without ports, such as gre, in which the tunnels of
-	// sessions travel; absent when there are none.
+	// AllowedProtocols are the protocols of IP without ports in which the tunnels of sessions travel,
+	// such as gre, or that services of the system receive, such as vrrp; absent when there are none.
 	AllowedProtocols []string `json:"allowed_protocols,omitempty"`
 	// AllowedPorts are those of remote sessions and of keep_open, which were let in first unless
 	// the rules do that by themselves; absent, as are the other lists, when a firewall was on
@@ -83,7 +83,7 @@ type Enabling struct {
 	before   Status
 	result   Enabled
 	confirm  bool
-	ports    []Port // to be let in: remotePorts, then keepOpen
+	ports    []Port // to be let in: remotePorts, protocols of the system, then keepOpen
 	keepOpen []Port // beside remotePorts
 	// remotePorts are those of remote sessions.
 	remotePorts []Port
@@ -173,7 +173,7 @@ func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Cont
 		return err
 	}
 	e.remotePorts, e.ports = open.Remote, slices.Clone(open.Remote)
-	for _, p := range e.keepOpen {
+	for _, p := range slices.Concat(open.Protocols, e.keepOpen) {
 		if !slices.Contains(e.ports, p) {
 			e.ports = append(e.ports, p)
 		}

@@ -73,6 +73,8 @@ type OpenPorts struct {
 	Remote []Port
 	// Listeners are all exposed sockets, those of Remote included.
 	Listeners []Listener
+	// Protocols are those without ports that services of the system receive.
+	Protocols []Port
 	// Servers tells which user listens at a port: 0 where one is the system's, and the least of several.
 	Servers map[Port]int
 	// Inside are the ports whose servers only this machine itself can reach.

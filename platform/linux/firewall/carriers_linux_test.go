@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"sentinel/internal/firewall"
 	"sentinel/internal/sessions"
 	"sentinel/internal/testenv"
@@ -253,4 +255,85 @@ func TestTerminalsOfAUserOpenNoCrowdOfPorts(t *testing.T) {
 	}
 	h.reaches("9000", true)
 	h.reaches("9039", false)
+}
+
+// receive opens a raw socket of a protocol and tells what comes.
+func receive(t *testing.T, network string) *net.IPConn {
+	t.Helper()
+	c, err := net.ListenIP(network, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// arrives asserts whether what the other host sends by a protocol comes in.
+func (h *neighbour) arrives(c *net.IPConn, network, to string, want bool) {
+	h.t.Helper()
+	h.do(func() {
+		out, err := net.Dial(network, to)
+		if err == nil {
+			defer out.Close()
+			_, err = out.Write([]byte("hello"))
+		}
+		if err != nil {
+			h.t.Error(err)
+		}
+	})
+	limit := waitLimit
+	if !want {
+		limit = silence
+	}
+	c.SetReadDeadline(time.Now().Add(limit))
+	n, err := c.Read(make([]byte, 100))
+	if (err == nil && n > 0) != want {
+		h.t.Errorf("%s to %s: %d bytes, %v; want any: %v", network, to, n, err, want)
+	}
+}
+
+// A router and a machine that stands in for another hear their neighbours by raw sockets.
+func TestWhatRoutersReceiveGoesOnToComeIn(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	h := newNeighbour(t, 0)
+	m, source := newPlain(t), kernel(t)
+	ospf, vrrp := receive(t, "ip4:89"), receive(t, "ip6:112")
+	receive(t, "ip4:icmp")
+	receive(t, "ip6:ipv6-icmp")
+	other := receive(t, "ip4:103") // of a user, as that of ping
+	raw, err := other.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.Control(func(fd uintptr) { err = unix.Fchown(int(fd), 4321, 4321) }); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.arrives(ospf, "ip4:89", h.gateway(), true)
+	h.arrives(vrrp, "ip6:112", h.gateway6(), true)
+
+	plan, err := firewall.PlanEnable(t.Context(), source, m, firewall.EnableOptions{Trials: trials(m.Manager, time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := plan.Do(t.Context())
+	if want := []string{"ospf", "vrrp"}; err != nil || !slices.Equal(done.AllowedProtocols, want) {
+		t.Fatalf("let in %q, want %q, %v", done.AllowedProtocols, want, err)
+	}
+	h.arrives(ospf, "ip4:89", h.gateway(), true)
+	h.arrives(vrrp, "ip6:112", h.gateway6(), true)
+	h.arrives(other, "ip4:103", h.gateway(), false)
+	if _, err := do(t, source, m, firewall.EnableOptions{Confirm: true, Trials: trials(m.Manager, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	flush(t)
+	if restored, err := m.Restore(t.Context(), source); !restored || err != nil {
+		t.Errorf("restored %v, %v", restored, err)
+	}
+	h.arrives(vrrp, "ip6:112", h.gateway6(), true)
+	h.arrives(other, "ip4:103", h.gateway(), false)
 }

@@ -80,9 +80,9 @@ func (f *firewalld) zones(ctx context.Context, program string) ([]zone, error) {
 	return zones, f.services(ctx, zones)
 }
 
-// services adds the ports of the services of each zone to the zone's own.
+// services adds the ports and protocols of the services of each zone to the zone's own.
 func (f *firewalld) services(ctx context.Context, zones []zone) error {
-	known := map[string]spans{}
+	known := map[string]zone{}
 	for i, z := range zones {
 		for _, name := range z.services {
 			if _, ok := known[name]; !ok && plainName(name) && len(known) < maxServices {
@@ -92,7 +92,8 @@ func (f *firewalld) services(ctx context.Context, zones []zone) error {
 				}
 				known[name] = parseService(out)
 			}
-			zones[i].ports = append(zones[i].ports, known[name]...)
+			zones[i].ports = append(zones[i].ports, known[name].ports...)
+			zones[i].other = append(zones[i].other, known[name].other...)
 		}
 	}
 	return nil

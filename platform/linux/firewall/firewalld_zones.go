@@ -16,7 +16,7 @@ type zone struct {
 	target   string
 	ports    spans
 	services []string
-	other    []string // forwarded ports and rich rules
+	other    []string // forwarded ports, protocols and rich rules
 }
 
 // parseZones parses "firewall-offline-cmd --list-all-zones": the name of a zone
@@ -63,11 +63,23 @@ func (z *zone) set(key, text string) {
 		for _, v := range values {
 			z.ports = append(z.ports, parseSpans(v)...)
 		}
+	case "protocols":
+		for _, v := range values {
+			z.other = append(z.other, protocolText(v))
+		}
 	case "forward-ports", "rich rules":
 		if text != "" {
 			z.other = append(z.other, text)
 		}
 	}
+}
+
+// protocolText names a protocol that is let in, as sentinel does.
+func protocolText(word string) string {
+	if p, ok := firewall.ParseProtocol(word); ok {
+		word = p.Protocol
+	}
+	return "protocol " + word
 }
 
 // reached says whether packets can come in through a zone. One that drops or rejects what comes from
@@ -79,12 +91,12 @@ func (z zone) reached() bool {
 // admits says whether a zone lets a port in.
 func (z zone) admits(p firewall.Port) bool { return z.target == "ACCEPT" || z.ports.has(p) }
 
-// parseService takes the ports out of "--info-service=NAME", which has the form
+// parseService takes the ports and protocols out of "--info-service=NAME", which has the form
 // of a zone.
-func parseService(b []byte) spans {
-	var all spans
+func parseService(b []byte) (all zone) {
 	for _, z := range parseZones(b) {
-		all = append(all, z.ports...)
+		all.ports = append(all.ports, z.ports...)
+		all.other = append(all.other, z.other...)
 	}
 	return all
 }

@@ -39,11 +39,12 @@ type sockets struct {
 	uid       func(pid int) (int, error) // real user id of a process
 	process   func(pid int) (procfs.ProcessStat, error)
 	ephemeral func() (low, high uint16) // ports that clients get by themselves
+	table     func(name string, visit func(procfs.Socket)) error
 }
 
 func liveSockets() sockets {
 	proc := procfs.New("/")
-	return sockets{network: linuxnetwork.New("/"), uid: proc.UID, process: proc.Process, ephemeral: ephemeral}
+	return sockets{network: linuxnetwork.New("/"), uid: proc.UID, process: proc.Process, ephemeral: ephemeral, table: proc.Sockets}
 }
 
 // OpenPorts implements [firewall.Manager]. What carries open sessions is found by
@@ -66,6 +67,9 @@ func (m *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
 			d.Remote = append(d.Remote, p)
 			serving = true
 		}
+	}
+	if d.Protocols, err = m.protocols(); err != nil {
+		problems = append(problems, err)
 	}
 	ports, err := m.fromConfiguration(ctx)
 	d.Remote = append(d.Remote, ports...)

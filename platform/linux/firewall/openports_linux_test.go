@@ -91,6 +91,7 @@ func (m *machine) manager() *Manager {
 		sockets: sockets{
 			network: m, uid: m.uid, process: m.process,
 			ephemeral: func() (uint16, uint16) { return 32768, 60999 },
+			table:     func(string, func(procfs.Socket)) error { return nil },
 		},
 	}
 }

@@ -171,7 +171,7 @@ func TestZonesOfFirewalld(t *testing.T) {
 	if diff := cmp.Diff(want, parseZones([]byte(zoneList)), cmp.AllowUnexported(zone{}, span{})); diff != "" {
 		t.Error(diff)
 	}
-	if got := parseService([]byte("ssh\n  ports: 22/tcp\n  protocols: \n  source-ports: \n  destination: \n")); !got.has(tcp(22)) || got.has(udp(22)) {
+	if got := parseService([]byte("ssh\n  ports: 22/tcp\n  protocols: \n  source-ports: \n  destination: \n")); !got.ports.has(tcp(22)) || got.ports.has(udp(22)) || got.other != nil {
 		t.Errorf("got %v", got)
 	}
 }
@@ -239,4 +239,20 @@ func FuzzSSHD(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What lets a protocol without ports in is named as sentinel names it.
+func TestProtocolsThatManagersLetInAreNamed(t *testing.T) {
+	z := parseZones([]byte("public (default)\n  target: default\n  protocols: gre 89 200\n  rich rules: \n\trule protocol value=\"vrrp\" accept\n"))
+	if want := []string{"protocol gre", "protocol ospf", "protocol protocol-200", `rule protocol value="vrrp" accept`}; len(z) != 1 || !slices.Equal(z[0].other, want) {
+		t.Errorf("%+v", z)
+	}
+	if got := parseService([]byte("ipsec\n  ports: 500/udp\n  protocols: ah esp\n")); !slices.Equal(got.other, []string{"protocol ah", "protocol esp"}) {
+		t.Errorf("%+v", got)
+	}
+	rules := "*filter\n-A ufw-before-input -p icmp --icmp-type echo-request -j ACCEPT\n-A ufw-before-input -p udp --sport 67 --dport 68 -j ACCEPT\n" +
+		"# -A ufw-before-input -p 50 -j ACCEPT\n-A ufw-before-input -p 103 -j DROP\n-A ufw-before-input -p ospf -j ACCEPT\n-A ufw-before-input --protocol 112 -i eth0 -j ACCEPT\n-A x -p\nCOMMIT\n"
+	if got, want := acceptedProtocols([]byte(rules)), []firewall.Port{{Protocol: "ospf"}, {Protocol: "vrrp"}}; !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
 }

@@ -7,6 +7,7 @@ package firewall
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,6 +50,15 @@ func (u *ufw) Rules(ctx context.Context) (firewall.Rules, error) {
 	for _, r := range rules {
 		if r.ports == nil && !r.everything {
 			list.Unread = append(list.Unread, r.text)
+		}
+	}
+	for _, name := range []string{"before.rules", "before6.rules"} {
+		raw, err := hostfile.Read(filepath.Join(u.m.root, "etc/ufw", name), maxConfiguration)
+		if err != nil && !hostfile.Missing(err) {
+			return firewall.Rules{}, fmt.Errorf("/etc/ufw/%s: %w", name, hostfile.Reason(err))
+		}
+		for _, p := range acceptedProtocols(raw) {
+			list.Unread = append(list.Unread, "in "+name+", protocol "+p.Protocol)
 		}
 	}
 	if ufwSetting(u.m.root, ufwDefaults, "DEFAULT_INPUT_POLICY") == "accept" {

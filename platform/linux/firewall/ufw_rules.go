@@ -97,3 +97,20 @@ func plainPorts(what string) string {
 	}
 	return ports
 }
+
+// acceptedProtocols returns the protocols without ports that lines of iptables-restore(8) accept. ufw
+// takes no rules of its own about most of them, and its owner puts them there (ufw-framework(8)).
+func acceptedProtocols(raw []byte) []firewall.Port {
+	var list []firewall.Port
+	for line := range strings.Lines(string(raw)) {
+		words := strings.Fields(line)
+		at := slices.IndexFunc(words, func(w string) bool { return w == "-p" || w == "--protocol" })
+		if at < 0 || at+1 == len(words) || words[0] != "-A" || words[len(words)-1] != "ACCEPT" {
+			continue
+		}
+		if p, ok := firewall.ParseProtocol(words[at+1]); ok {
+			list = append(list, p)
+		}
+	}
+	return list
+}

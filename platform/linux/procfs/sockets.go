@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"strings"
 )
 
 // A Socket is one line of /proc/net/{tcp,tcp6,udp,udp6}.
@@ -20,12 +21,13 @@ type Socket struct {
 	UID           int // who made it
 }
 
-// Sockets calls visit for each line of /proc/net/<table>; table is tcp, tcp6, udp or udp6. It is
+// Sockets calls visit for each line of /proc/net/<table>; table is tcp, tcp6, udp, udp6, raw or raw6,
+// of which a raw socket has the number of its protocol for a port. It is
 // the fallback where sock_diag is not allowed. A missing IPv6 table, as on a kernel without IPv6,
 // has no sockets.
 func (fs FS) Sockets(table string, visit func(Socket)) error {
 	f, err := os.Open(fs.path("net", table))
-	if os.IsNotExist(err) && (table == "tcp6" || table == "udp6") {
+	if os.IsNotExist(err) && strings.HasSuffix(table, "6") {
 		return nil
 	}
 	if err != nil {
