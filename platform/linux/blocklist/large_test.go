@@ -7,6 +7,7 @@ package blocklist
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,6 +41,26 @@ func TestLargeListIsRestoredAndTakenOverWhole(t *testing.T) {
 			t.Errorf("%d taken over, %d removed, %v", r.Adopted, r.Removed, err)
 		}
 		must(t, os.Remove(path))
+	}
+}
+
+// The kernel answers to each message of a transaction, however many it has.
+func TestTableOfVeryManyAddressesIsReplacedAtOnce(t *testing.T) {
+	testenv.Program(t, "nft", "nftables")
+	if !testenv.Isolated(t) {
+		return
+	}
+	const many = 240_000
+	var blocks []blocklist.Block
+	for i := range many {
+		blocks = append(blocks, blocklist.Block{Address: netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})})
+	}
+	n := NewNftables()
+	if err := n.rebuild(t.Context(), n.open(t.Context()), layout{}, blocks, nil); err != nil {
+		t.Error(err)
+	}
+	if have, err := n.readLayout(t.Context()); err != nil || !have.effective() {
+		t.Errorf("in effect %v, %v", have.effective(), err)
 	}
 }
 

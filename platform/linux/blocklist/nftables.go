@@ -296,7 +296,11 @@ func openNftables(ctx context.Context) *nftables.Conn {
 	return conn
 }
 
-const sendBuffer = 32 << 20 // bytes, some 250,000 addresses
+const (
+	sendBuffer = 32 << 20 // bytes, some 250,000 addresses
+	// receiveBuffer holds what the kernel answers to all of them before the first answer is read, in bytes.
+	receiveBuffer = 4 << 20
+)
 
 func configure(ctx context.Context, c *netlink.Conn) error {
 	deadline := time.Now().Add(netlinkTimeout)
@@ -310,7 +314,7 @@ func configure(ctx context.Context, c *netlink.Conn) error {
 	if err := c.SetOption(netlink.CapAcknowledge, true); err != nil {
 		return err
 	}
-	return c.SetWriteBuffer(sendBuffer)
+	return errors.Join(c.SetWriteBuffer(sendBuffer), c.SetReadBuffer(receiveBuffer))
 }
 
 // nftError gives a failure its code.
