@@ -136,11 +136,6 @@ func TestSettingsOfINIFiles(t *testing.T) {
 }
 
 func TestOneLineParsers(t *testing.T) {
-	for line, want := range map[string]bool{"gpgcheck=0": true, "gpgcheck = no": true, "gpgcheck=1": false, "repo_gpgcheck=0": false, "pkg_gpgcheck=off": true, "#gpgcheck=0": false} {
-		if got := uncheckedRPM(line); got != want {
-			t.Errorf("rpm: %q: %v", line, got)
-		}
-	}
 	for line, want := range map[string]bool{"SigLevel = Never": true, "SigLevel    = Required DatabaseOptional": false, "SigLevel = Optional TrustAll": true, "LocalFileSigLevel = Never": false} {
 		if got := uncheckedPacman(line); got != want {
 			t.Errorf("pacman: %q: %v", line, got)
@@ -196,13 +191,17 @@ func FuzzLines(f *testing.F) {
 		if value, line := parseINI(text, "Journal", "Storage"); line > strings.Count(text, "\n")+1 || !strings.Contains(text, value) {
 			t.Errorf("%q in line %d", value, line)
 		}
+		for _, d := range []repositoryDialect{ofDNF(true), ofZypp} {
+			for _, s := range d.sections("/x", text) {
+				d.checks(s)
+			}
+		}
 		namesDirectoryService(raw)
 		asksPassword(text)
 		easyCommunities(snmpConfig, text)
 		countRules(text)
 		supportEnd(text)
 		for line := range strings.Lines(text) {
-			uncheckedRPM(line)
 			uncheckedPacman(line)
 		}
 		if hosts, err := openHosts(raw); err != nil && hosts != nil {

@@ -38,7 +38,7 @@ func updateChecks() []check {
 			ID: "updates.authenticated", Name: "Signed packages", Severity: audit.High, Weight: 8, Unusual: true,
 			Reference:   "CIS 1.2.1.1, Lynis PKGS-7387",
 			Description: "Packages whose signature is not checked can be replaced on the way, and root installs them.",
-			Formula:     "PASS when no source of apt, dnf, zypper or pacman and no option switches the check of signatures off. FAIL otherwise. Does not apply without one of them.",
+			Formula:     "PASS when no source of apt, dnf, zypper or pacman that is on and no option switches the check of signatures off, and where nothing sets it the manager checks by default, as dnf and pacman do not. FAIL otherwise. Does not apply without one of them.",
 		}, Run: signaturesChecked},
 		{About: audit.About{
 			ID: "updates.security_source", Name: "Source of security updates", Severity: audit.High, Weight: 6,

@@ -92,7 +92,7 @@ func signaturesChecked(_ context.Context, m *machine) audit.Finding {
 	case "dnf":
 		wrong, err = m.unsignedDNF()
 	case "zypper":
-		wrong, err = m.unsigned("/etc/zypp/zypp.conf", "/etc/zypp/repos.d", uncheckedRPM, ".repo")
+		wrong, err = m.unsignedZypper()
 	case "pacman":
 		wrong, err = m.unsigned("/etc/pacman.conf", "/etc/pacman.d", uncheckedPacman, ".conf")
 	default:
@@ -119,23 +119,6 @@ func (m *machine) unsigned(file, directory string, unchecked func(line string) b
 	return wrong, err
 }
 
-// dnfDirectories hold the settings of dnf besides its own file, and the repositories: of dnf 4 and dnf5
-// (dnf5.conf(5)). An override counts more than the repository that it is about.
-var dnfDirectories = []struct{ path, ending string }{
-	{"/etc/yum.repos.d", ".repo"}, {"/etc/distro.repos.d", ".repo"}, {"/usr/share/dnf5/repos.d", ".repo"},
-	{"/etc/dnf/repos.override.d", ".repo"}, {"/usr/share/dnf5/repos.override.d", ".repo"},
-	{"/etc/dnf/libdnf5.conf.d", ".conf"}, {"/usr/share/dnf5/libdnf.conf.d", ".conf"},
-}
-
-func (m *machine) unsignedDNF() ([]string, error) {
-	wrong, err := m.unsigned("/etc/dnf/dnf.conf", "", uncheckedRPM, "")
-	for _, d := range dnfDirectories {
-		more, failed := m.unsigned("", d.path, uncheckedRPM, d.ending)
-		wrong, err = append(wrong, more...), errors.Join(err, failed)
-	}
-	return wrong, err
-}
-
 func (m *machine) unsignedApt() ([]string, error) {
 	files, err := m.filesIn("/etc/apt/sources.list", "/etc/apt/sources.list.d", ".list", ".sources")
 	var wrong []string
@@ -155,13 +138,7 @@ func (m *machine) unsignedApt() ([]string, error) {
 	return wrong, errors.Join(err, failed)
 }
 
-// uncheckedRPM says whether a line switches the check of signatures off, for dnf.conf(5) and the repositories of zypper.
-func uncheckedRPM(line string) bool {
-	key, value, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(line, " ", "")), "=")
-	return slices.Contains([]string{"gpgcheck", "pkg_gpgcheck"}, key) && slices.Contains([]string{"0", "no", "false", "off"}, value)
-}
-
-// uncheckedPacman does so for pacman.conf(5).
+// uncheckedPacman says whether a line switches the check of signatures off (pacman.conf(5)).
 func uncheckedPacman(line string) bool {
 	key, value, _ := strings.Cut(line, "=")
 	return strings.TrimSpace(key) == "SigLevel" && slices.ContainsFunc(strings.Fields(value), func(v string) bool {

@@ -124,13 +124,57 @@ func TestSignaturesAreSwitchedOffInEachFileOfDNF(t *testing.T) {
 	if got := one(t, "updates.authenticated", Parts{Root: testenv.Plant(t, dnf)}); got.Status != audit.Pass || got.Value != "dnf checks signatures" {
 		t.Errorf("nothing switched off: %+v", got)
 	}
+	on := with(dnf, "etc/yum.repos.d/a.repo", "[a]\ngpgcheck=1\n")
 	for file, text := range map[string]string{
-		"etc/dnf/dnf.conf": "gpgcheck = 0", "etc/yum.repos.d/a.repo": "gpgcheck=0", "etc/dnf/repos.override.d/99.repo": "gpgcheck=0",
-		"etc/dnf/libdnf5.conf.d/9.conf": "pkg_gpgcheck=0", "usr/share/dnf5/libdnf.conf.d/9.conf": "pkg_gpgcheck=False",
+		"etc/dnf/dnf.conf": "[main]\ngpgcheck = 0", "etc/yum.repos.d/b.repo": "[b]\ngpgcheck=0", "etc/dnf/repos.override.d/99.repo": "[*]\ngpgcheck=0",
+		"etc/dnf/libdnf5.conf.d/9.conf": "[main]\npkg_gpgcheck=0", "usr/share/dnf5/libdnf.conf.d/9.conf": "[main]\npkg_gpgcheck=False",
 	} {
-		got := one(t, "updates.authenticated", Parts{Root: testenv.Plant(t, with(dnf, file, "[main]\n"+text+"\n"))})
-		if got.Status != audit.Fail || len(got.Evidence) != 1 || got.Evidence[0] != "/"+file+":2: "+text {
+		got := one(t, "updates.authenticated", Parts{Root: testenv.Plant(t, with(on, file, text+"\n"))})
+		_, line, _ := strings.Cut(strings.ReplaceAll(text, " ", ""), "\n")
+		if got.Status != audit.Fail || len(got.Evidence) != 1 || got.Evidence[0] != "/"+file+":2: "+line {
 			t.Errorf("%s: %+v", file, got)
+		}
+	}
+}
+
+func TestSignaturesAreCheckedAsTheManagerReadsItsFiles(t *testing.T) {
+	four := map[string]string{"usr/bin/dnf": "", "usr/lib/sysimage/rpm/x": ""}
+	zypper := map[string]string{"usr/bin/zypper": "", "etc/products.d/x": ""}
+	repo := func(base map[string]string, settings string) map[string]string {
+		return with(base, "etc/yum.repos.d/a.repo", "[a]\nname=x\n"+settings+"\n", "etc/zypp/repos.d/a.repo", "[a]\nname=x\n"+settings+"\n")
+	}
+	const none = "a.repo:1: [a] has no gpgcheck, nor has [main]: the default is off"
+	on := with(four, "etc/dnf/dnf.conf", "[main]\ngpgcheck=1\n")
+	for name, c := range map[string]struct {
+		files map[string]string
+		says  string // "" where it passes
+	}{
+		"a tab":                    {repo(four, "gpgcheck\t= 0"), "a.repo:3: gpgcheck=0"},
+		"nowhere":                  {repo(four, ""), none},
+		"in the main file":         {repo(on, ""), ""},
+		"no word":                  {repo(four, "gpgcheck=2"), none},
+		"a comment behind":         {repo(four, "gpgcheck=1 # x"), none},
+		"in quotes":                {repo(four, `gpgcheck="1"`), ""},
+		"another case":             {repo(four, "GPGCHECK=1"), none},
+		"a part of the name":       {repo(four, " gpgcheck=1"), none},
+		"the last counts":          {repo(on, "gpgcheck=1\ngpgcheck=0"), "a.repo:4: gpgcheck=0"},
+		"the key of dnf5":          {repo(four, "pkg_gpgcheck=1"), none},
+		"switched off":             {repo(four, "gpgcheck=0\nenabled=no"), ""},
+		"not a repository":         {with(four, "etc/yum.repos.d/a.repo.rpmsave", "[a]\ngpgcheck=0\n"), ""},
+		"in the main file of dnf":  {with(on, "etc/dnf/dnf.conf", "[main]\ngpgcheck=1\n[own]\ngpgcheck=off\n"), "dnf.conf:4: gpgcheck=off"},
+		"a drop-in of dnf5 alone":  {with(repo(four, ""), "etc/dnf/libdnf5.conf.d/a.conf", "[main]\ngpgcheck=1\n"), none},
+		"a drop-in that is hidden": {with(repo(with(four, "usr/bin/dnf5", ""), ""), "etc/dnf/libdnf5.conf.d/a.conf", "", "usr/share/dnf5/libdnf.conf.d/a.conf", "[main]\ngpgcheck=1\n"), none},
+		"an override that is on":   {with(repo(with(four, "usr/bin/dnf5", ""), "gpgcheck=0"), "etc/dnf/repos.override.d/a.repo", "[a*]\ngpgcheck=1\n"), ""},
+		"zypper by default":        {repo(zypper, ""), ""},
+		"zypper with blanks":       {repo(zypper, " gpgcheck\t= never"), "a.repo:3: gpgcheck=never"},
+		"zypper with no word":      {repo(zypper, "gpgcheck=0 # x"), ""},
+		"zypper of packages":       {repo(zypper, "gpgcheck=0\npkg_gpgcheck=1"), ""},
+		"zypper in its main file":  {with(repo(zypper, ""), "etc/zypp/zypp.conf", "[main]\ngpgcheck = off\n"), "zypp.conf:2: gpgcheck=off"},
+	} {
+		got := one(t, "updates.authenticated", Parts{Root: testenv.Plant(t, c.files)})
+		failed := len(got.Evidence) == 1 && strings.HasSuffix(got.Evidence[0], c.says)
+		if c.says == "" && got.Status != audit.Pass || c.says != "" && (got.Status != audit.Fail || !failed) {
+			t.Errorf("%s: %+v, want %q", name, got, c.says)
 		}
 	}
 }
