@@ -136,11 +136,6 @@ func TestSettingsOfINIFiles(t *testing.T) {
 }
 
 func TestOneLineParsers(t *testing.T) {
-	for line, want := range map[string]bool{"SigLevel = Never": true, "SigLevel    = Required DatabaseOptional": false, "SigLevel = Optional TrustAll": true, "LocalFileSigLevel = Never": false} {
-		if got := uncheckedPacman(line); got != want {
-			t.Errorf("pacman: %q: %v", line, got)
-		}
-	}
 	for text, want := range map[string]bool{
 		"set superusers=\"root\"\npassword_pbkdf2 root grub.x\n": true, "set superusers=\"\"\npassword x y\n": false, "password_pbkdf2 root x\n": false, "set superusers=root\n": false,
 	} {
@@ -201,9 +196,6 @@ func FuzzLines(f *testing.F) {
 		easyCommunities(snmpConfig, text)
 		countRules(text)
 		supportEnd(text)
-		for line := range strings.Lines(text) {
-			uncheckedPacman(line)
-		}
 		if hosts, err := openHosts(raw); err != nil && hosts != nil {
 			t.Errorf("%v, %v", hosts, err)
 		}

@@ -44,29 +44,6 @@ func (m *machine) filesIn(file, directory string, endings ...string) ([]string, 
 	return files, nil
 }
 
-// linesIn returns the lines of these files, without comments.
-func (m *machine) linesIn(file, directory string, endings ...string) ([]sourceLine, error) {
-	files, err := m.filesIn(file, directory, endings...)
-	if err != nil {
-		return nil, err
-	}
-	var list []sourceLine
-	for _, file := range files {
-		text, err := m.optionalText(file)
-		if err != nil {
-			return nil, err
-		}
-		n := 0
-		for line := range strings.Lines(text) {
-			n++
-			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-				list = append(list, sourceLine{file, n, line})
-			}
-		}
-	}
-	return list, nil
-}
-
 // aptOptions reads the options of apt from its files, in the order in which apt does (apt.conf(5)).
 func (m *machine) aptOptions() (aptconf.Options, error) {
 	options := aptconf.Options{}
@@ -94,7 +71,7 @@ func signaturesChecked(_ context.Context, m *machine) audit.Finding {
 	case "zypper":
 		wrong, err = m.unsignedZypper()
 	case "pacman":
-		wrong, err = m.unsigned("/etc/pacman.conf", "/etc/pacman.d", uncheckedPacman, ".conf")
+		wrong, err = m.unsignedPacman()
 	default:
 		return audit.NotApplicable(manager + " has no setting that switches the check of signatures off")
 	}
@@ -106,17 +83,6 @@ func signaturesChecked(_ context.Context, m *machine) audit.Finding {
 	default:
 		return audit.Passed(manager + " checks signatures")
 	}
-}
-
-func (m *machine) unsigned(file, directory string, unchecked func(line string) bool, ending string) ([]string, error) {
-	list, err := m.linesIn(file, directory, ending)
-	var wrong []string
-	for _, l := range list {
-		if unchecked(l.text) {
-			wrong = append(wrong, audit.At(l.file, l.line, l.text))
-		}
-	}
-	return wrong, err
 }
 
 func (m *machine) unsignedApt() ([]string, error) {
@@ -136,14 +102,6 @@ func (m *machine) unsignedApt() ([]string, error) {
 		}
 	}
 	return wrong, errors.Join(err, failed)
-}
-
-// uncheckedPacman says whether a line switches the check of signatures off (pacman.conf(5)).
-func uncheckedPacman(line string) bool {
-	key, value, _ := strings.Cut(line, "=")
-	return strings.TrimSpace(key) == "SigLevel" && slices.ContainsFunc(strings.Fields(value), func(v string) bool {
-		return v == "Never" || v == "PackageNever" || v == "TrustAll" || v == "PackageTrustAll"
-	})
 }
 
 func securitySource(_ context.Context, m *machine) audit.Finding {
