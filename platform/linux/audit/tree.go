@@ -18,7 +18,6 @@ import (
 	"sentinel/internal/humanize"
 	"sentinel/internal/posixacl"
 	"sentinel/platform/linux/audit/filetree"
-	"sentinel/platform/linux/mounts"
 )
 
 func treeChecks() []check {
@@ -204,7 +203,7 @@ func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, walkLimit)
 	defer cancel()
 	s := &walkResult{}
-	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: walkStarts(table, system), Skip: walkSkips(table, system), Entries: maxWalkEntries},
+	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: walkStarts(table, system, m.rootOnly), Skip: walkSkips(table, system), Entries: maxWalkEntries},
 		func(fd int, dir, name string, e filetree.Entry) {
 			caps, err := capabilitiesOf(fd, name, e)
 			s.record(m, p, system, dir, name, e, caps)
@@ -213,52 +212,6 @@ func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 			}
 		})
 	return s, nil
-}
-
-// walkStarts are the mount points of the file systems to walk: the root and what
-// else keeps files. Left out is a part of one that is mounted a second time, and, outside of
-// the system directories, what is mounted nosuid. Nothing leads from the root to what is shared below
-// the system directories.
-func walkStarts(table []*mountinfo.Info, system bool) []string {
-	starts := []string{"/"}
-	for _, shared := range sharedDirs {
-		if on, _ := mounts.At(table, shared); !system && on != nil && on.Mountpoint != shared && keepsFiles(on) {
-			starts = append(starts, shared)
-		}
-	}
-	for _, t := range table {
-		point := t.Mountpoint
-		if point == "/" || !sameFiles(mountedAt(table, point), t) || !keepsFiles(t) || isSecondMount(table, t) ||
-			isBelowAny(point, volatile(system)) || isBelowAny(point, containerStorage) {
-			continue
-		}
-		if isSystemPath(point) == system && (system || !mounts.HasOption(t.Options, "nosuid")) && !slices.Contains(starts, point) {
-			starts = append(starts, point)
-		}
-	}
-	return starts
-}
-
-// sameFiles says whether two mounts show the same directory of the same file system.
-func sameFiles(a, b *mountinfo.Info) bool {
-	return mounts.DeviceOf(a) == mounts.DeviceOf(b) && a.Root == b.Root
-}
-
-// isSecondMount says whether t shows a part of a file system, or the whole once
-// more, that a mount before it shows.
-func isSecondMount(table []*mountinfo.Info, t *mountinfo.Info) bool {
-	for _, o := range table {
-		if mounts.DeviceOf(o) != mounts.DeviceOf(t) || !keepsFiles(o) {
-			continue
-		}
-		if o.Mountpoint == t.Mountpoint && o.Root == t.Root {
-			return false
-		}
-		if isBelow(t.Root, o.Root) {
-			return true
-		}
-	}
-	return false
 }
 
 // walkSkips says which directories are not entered: other mounts, which are starts
