@@ -18,19 +18,34 @@ type Claim struct {
 	Argument string // its first one
 	Kernel   bool   // a thread of the kernel
 	Mounts   Mounts
+	// Apart says that what runs is in no mount of the system, but in one that its user can have made.
+	Apart    bool
 	UserID   int
-	Terminal bool   // it has a controlling terminal
+	Login    bool   // it descends from a login of a person that root has recorded
 	Program  string // path of what runs
+	Place    Place  // of that file, where it is apart
 	Removed  bool   // the file is gone from there
-	Replaced bool   // and another one is there
+	Replaced bool   // and another one is there, which the user of the process could not have put there
 	System   bool   // root alone could have put it there
 	Owner    int    // of that file; -1 where it is not known
 	Clone    bool   // the copy of itself in memory that a program of containers runs as root
 	// Daemons are those of this system; nil where their names are not known.
 	Daemons *Daemons
-	// Same says that the path in Argument leads to the file that runs, as a symbolic link does.
-	Same bool
+	// Same says that the path in Argument leads to the file that runs, as a symbolic link does; Placed
+	// that root alone could have made what is there.
+	Same, Placed bool
 }
+
+// A Place is where the file of a program is that its user may have mounted under another path.
+type Place string
+
+// The places that hide a program, in words.
+const (
+	PlaceMemory    Place = "from a file system in memory that its user mounted"
+	PlaceDetached  Place = "from a file system that neither the system nor the process has mounted"
+	PlaceTemporary Place = "from a folder for temporary files that its user mounted elsewhere"
+	PlaceUnknown   Place = "from a place that its user made impossible to look up"
+)
 
 // Mounts says in whose mount namespace a process is, where its paths lead elsewhere than here.
 type Mounts int
@@ -54,8 +69,8 @@ const (
 )
 
 // Judge says whether a process hides what it is, and how, in words that follow its name. It keeps
-// still where there is another reason for the same look: containers, shells of people, interpreters,
-// builds and updates. A container that a user can have made himself is no reason.
+// still where there is another reason for the same look: containers, logins of people, interpreters
+// and updates. What the user of the process can have brought about himself is no reason.
 func (c Claim) Judge() (Disguise, string) {
 	if c.Kernel || c.Program == "" {
 		return NoDisguise, ""
@@ -76,7 +91,7 @@ func (c Claim) Judge() (Disguise, string) {
 // imitates judges what calls itself a daemon in the mount namespace of a user. Where it has the place of
 // that daemon as well, it is what containers without root have.
 func (c Claim) imitates() Disguise {
-	c.System, c.Owner, c.Mounts = true, 0, MountsHere
+	c.System, c.Owner, c.Mounts, c.UserID = true, 0, MountsHere, 0
 	if c.pretended() == "" {
 		return Hides
 	}
@@ -84,10 +99,13 @@ func (c Claim) imitates() Disguise {
 }
 
 // Plain reports that whatever else is found out about the process changes nothing. What is not known
-// yet is the worst that it can be: it only excuses.
+// yet is the worst that it can be: it only excuses, but for the place of what is apart.
 func (c Claim) Plain() bool {
+	if c.Apart {
+		return c.Kernel || c.Program == ""
+	}
 	c.Program, c.Removed = strings.CutSuffix(c.Program, " (deleted)")
-	c.Mounts, c.System, c.Same, c.Clone, c.Replaced, c.Owner = MountsHere, false, false, false, false, 1
+	c.Mounts, c.System, c.Same, c.Clone, c.Replaced, c.Login, c.Owner = MountsHere, false, false, false, false, false, 1
 	disguise, _ := c.Judge()
 	return disguise == NoDisguise
 }
@@ -145,13 +163,22 @@ func (c Claim) misnamed(name string, others []string) bool {
 		return false
 	}
 	file := path.Base(c.Program)
-	linked := c.Same && strings.HasPrefix(c.title(), name) // which the kernel cuts
-	if linked || strings.HasPrefix(file, name) {           // or sshd-session
+	linked := c.Same && (!core || c.Placed) && strings.HasPrefix(c.title(), name) // which the kernel cuts
+	if linked || strings.HasPrefix(file, name) {                                  // or sshd-session
 		return core && (c.Mounts == MountsOfUser || c.misplaced()) // where its user put any file at that path
 	}
-	carries := func(p string) bool { return strings.HasPrefix(file, p) }
-	carrier := slices.ContainsFunc(c.Daemons.Carriers, carries) || slices.ContainsFunc(others, carries)
-	return !c.System || !carrier
+	return !c.System || !c.carries(file, core) && !begins(others, file)
+}
+
+// carries reports whether a program of the system runs under names of daemons. Whoever starts it chooses
+// the name, so it excuses a person only for what people may call a program of their own, and loaders,
+// which run any file, nobody but root.
+func (c Claim) carries(file string, core bool) bool {
+	return (!core || !c.person()) && begins(c.Daemons.Carriers, file) || c.UserID == 0 && begins(c.Daemons.Loaders, file)
+}
+
+func begins(prefixes []string, file string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(file, p) })
 }
 
 // installed are where programs of the system are.
@@ -176,8 +203,9 @@ type Daemons struct {
 	// it, as the kernel cuts them. Servers are those that people also install for themselves. Neither
 	// has one that an interpreter runs.
 	Core, Servers []string
-	// Carriers begin the names of programs of the system that run under other names.
-	Carriers []string
+	// Carriers begin the names of programs of the system that run under other names, Loaders those that
+	// run whatever file they are given.
+	Carriers, Loaders []string
 	// Interpreters begin the names of programs that run scripts.
 	Interpreters []string
 }
@@ -185,17 +213,30 @@ type Daemons struct {
 // temporary are folders in which everybody may write, and memory that is a folder.
 var temporary = []string{"/tmp/", "/var/tmp/", "/dev/shm/", "/dev/mqueue/", "/run/user/", "/run/shm/", "/run/lock/", "/private/tmp/", "/private/var/tmp/"}
 
+// Temporary are folders in which everybody may write.
+func Temporary() []string {
+	list := make([]string, len(temporary))
+	for i, dir := range temporary {
+		list[i] = strings.TrimSuffix(dir, "/")
+	}
+	return list
+}
+
 func inTemporary(file string) bool {
 	return slices.ContainsFunc(temporary, func(dir string) bool { return strings.HasPrefix(file, dir) })
 }
 
-// lastAccount is the highest user ID of accounts that are no person's.
-const lastAccount = 999
+// User IDs that are no person's: those up to lastAccount, and nobody.
+const (
+	lastAccount = 999
+	nobody      = 65534
+)
+
+// person reports that a process is no account's of the system.
+func (c Claim) person() bool { return c.UserID > lastAccount && c.UserID != nobody }
 
 // hidden says where a program runs from that nobody installs programs to; "" for elsewhere.
 func (c Claim) hidden() string {
-	person := c.UserID > lastAccount && c.UserID < 1<<16-2
-	trying := person && c.Terminal // a person who tries something
 	switch {
 	case c.Clone:
 		return ""
@@ -203,15 +244,20 @@ func (c Claim) hidden() string {
 		return "runs a program from memory that never was a file, " + c.quoted()
 	case c.Mounts == MountsOfContainer, c.System:
 		return ""
-	case strings.HasPrefix(c.Program, "/dev/"), inTemporary(c.Program) && !c.building() && !trying:
+	case strings.HasPrefix(c.Program, "/dev/"), inTemporary(c.Program) && !c.trying():
 		return "runs a program from a folder for temporary files, " + c.shown()
-	case c.Removed && !c.Replaced && !c.building() && !trying:
+	case c.Place != "" && !c.trying():
+		return "runs a program " + string(c.Place) + ", " + c.shown()
+	case c.Removed && !c.Replaced && !c.trying():
 		return "runs a program whose file was removed, " + c.quoted()
 	}
 	return ""
 }
 
-// building says that a program runs from where tools put what they build or unpack to run it at once.
+// trying reports a person who tries something, or anybody who builds something, in a login: where tools put
+// what they build or unpack to run it at once is a name that everybody can give a folder.
+func (c Claim) trying() bool { return c.Login && (c.person() || c.building()) }
+
 func (c Claim) building() bool {
 	return strings.Contains(c.Program, "/go-build") || strings.Contains(c.Program, "/.mount_") || strings.Contains(c.Program, "/_MEI")
 }

@@ -16,33 +16,33 @@ func TestAPlainClaimIsNoDisguise(t *testing.T) {
 		plain  bool
 		change func(*Claim)
 	}{
-		"of the system":           {true, func(*Claim) {}},
-		"home":                    {true, func(c *Claim) { c.Program = "/home/ann/x" }},
-		"relative to elsewhere":   {true, func(c *Claim) { c.Program = "(unreachable)/usr/bin/x" }},
-		"where nothing is known":  {true, func(c *Claim) { c.Program = "" }},
-		"a build":                 {true, func(c *Claim) { c.Program = "/tmp/go-build1/x" }},
-		"a person who tries":      {true, func(c *Claim) { c.Program, c.UserID, c.Terminal = "/tmp/x", 1000, true }},
-		"server at home":          {true, func(c *Claim) { c.Name, c.Program = "nginx", "/home/ann/nginx" }},
-		"name of a daemon":        {false, func(c *Claim) { c.Name = "nginx" }},
-		"title of a daemon":       {false, func(c *Claim) { c.Argument = "systemd-logind --x" }},
-		"daemon itself":           {false, func(c *Claim) { c.Name, c.Program = "systemd-logind", "/usr/lib/systemd/systemd-logind" }},
-		"title of a worker":       {false, func(c *Claim) { c.Argument = "nginx: worker process" }},
-		"title of a thread":       {false, func(c *Claim) { c.Argument = "[kworker/0:1]" }},
-		"name of a thread":        {false, func(c *Claim) { c.Name = "kworker/0:1" }},
-		"temporary":               {false, func(c *Claim) { c.Program = "/tmp/x" }},
-		"temporary at a terminal": {false, func(c *Claim) { c.Program, c.Terminal = "/tmp/x", true }},
-		"memory":                  {false, func(c *Claim) { c.Program = "/memfd:x (deleted)" }},
-		"removed":                 {false, func(c *Claim) { c.Program = "/usr/bin/sleep (deleted)" }},
+		"of the system":          {true, func(*Claim) {}},
+		"home":                   {true, func(c *Claim) { c.Program = "/home/ann/x" }},
+		"relative to elsewhere":  {true, func(c *Claim) { c.Program = "(unreachable)/usr/bin/x" }},
+		"where nothing is known": {true, func(c *Claim) { c.Program = "" }},
+		"the name of a build":    {false, func(c *Claim) { c.Program = "/tmp/go-build1/x" }},
+		"in a mount of a user":   {false, func(c *Claim) { c.Apart = true }},
+		"server at home":         {true, func(c *Claim) { c.Name, c.Program = "nginx", "/home/ann/nginx" }},
+		"name of a daemon":       {false, func(c *Claim) { c.Name = "nginx" }},
+		"title of a daemon":      {false, func(c *Claim) { c.Argument = "systemd-logind --x" }},
+		"daemon itself":          {false, func(c *Claim) { c.Name, c.Program = "systemd-logind", "/usr/lib/systemd/systemd-logind" }},
+		"title of a worker":      {false, func(c *Claim) { c.Argument = "nginx: worker process" }},
+		"title of a thread":      {false, func(c *Claim) { c.Argument = "[kworker/0:1]" }},
+		"name of a thread":       {false, func(c *Claim) { c.Name = "kworker/0:1" }},
+		"temporary":              {false, func(c *Claim) { c.Program = "/tmp/x" }},
+		"memory":                 {false, func(c *Claim) { c.Program = "/memfd:x (deleted)" }},
+		"removed":                {false, func(c *Claim) { c.Program = "/usr/bin/sleep (deleted)" }},
 	} {
 		claim := plain
 		if c.change(&claim); claim.Plain() != c.plain {
 			t.Errorf("%s: plain is %v", name, !c.plain)
 		}
 		for _, owner := range []int{-1, 0, 1000} {
-			for bits := range 1 << 6 {
+			for bits := range 1 << 8 {
 				known := claim
 				known.Owner, known.Mounts = owner, Mounts(bits&3)
 				known.System, known.Same, known.Clone, known.Replaced = bits&4 > 0, bits&8 > 0, bits&16 > 0, bits&32 > 0
+				known.Login, known.Placed = bits&64 > 0, bits&128 > 0
 				if known.Removed = strings.HasSuffix(claim.Program, " (deleted)"); known.Removed {
 					known.Program = strings.TrimSuffix(claim.Program, " (deleted)")
 				}

@@ -96,6 +96,7 @@ func (s *Source) disguises(ctx context.Context, most time.Duration) ([]Disguised
 	for _, p := range table {
 		l.headless[p.PID] = p.Headless
 	}
+	l.mounts = s.mountsHere()
 	err = l.judgeAll(ctx, newestFirst(table))
 	if errors.Is(err, errManyClaims) { // mostly because of these
 		err = cmp.Or(untold(l.stuck), err)
@@ -108,7 +109,7 @@ func newestFirst(table []procfs.Process) []processes.Claim {
 	list := make([]processes.Claim, 0, len(table))
 	for _, p := range slices.Backward(table) {
 		if p.Flags&kernelThread == 0 && !p.Zombie() {
-			list = append(list, processes.Claim{PID: p.PID, Name: p.Name, Terminal: p.Terminal != 0, Owner: -1, Daemons: daemons})
+			list = append(list, processes.Claim{PID: p.PID, Name: p.Name, Owner: -1, Daemons: daemons})
 		}
 	}
 	return list
@@ -124,8 +125,9 @@ type look struct {
 	why    error             // that of the first of them
 	stuck  []processes.Claim // what they call themselves cannot be read
 
-	headless map[int]bool // by PID: its first thread has ended
-	leader   map[int]int  // PID, by that of the thread that is looked at in its place
+	mounts   map[uint64]bool // those of the system, by number; nil where they are not known
+	headless map[int]bool    // by PID: its first thread has ended
+	leader   map[int]int     // PID, by that of the thread that is looked at in its place
 }
 
 // threads puts a thread that runs in the place of each process whose first one has ended.
@@ -174,6 +176,7 @@ func (l *look) judgeAll(ctx context.Context, running []processes.Claim) error {
 		}
 		for i, c := range some {
 			c.Program = faces[i].Program
+			c.Apart = l.mounts != nil && faces[i].Mount != 0 && !l.mounts[faces[i].Mount]
 			switch {
 			case faces[i].Err != nil:
 				l.bar(c, faces[i].Err)
@@ -206,7 +209,12 @@ func (l *look) titles(ctx context.Context, list []processes.Claim) error {
 			case title.Err != nil:
 				l.bar(some[i], title.Err)
 			}
-			l.judge(some[i])
+		}
+		for _, c := range some {
+			if err := l.late(ctx); err != nil { // a table of mounts takes a user's time
+				return err
+			}
+			l.judge(c)
 		}
 	}
 	return nil
@@ -250,7 +258,8 @@ func (l *look) judge(c processes.Claim) {
 		l.bar(c, err)
 		return
 	}
-	if c.UserID = uid; c.Plain() {
+	c.UserID = uid
+	if c.Apart = c.Apart && l.canHaveMounted(c); c.Plain() {
 		return
 	}
 	c, err = l.claim(c, l.owner())

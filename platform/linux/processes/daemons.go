@@ -7,7 +7,7 @@ package processes
 import "sentinel/internal/processes"
 
 // daemons are those that distributions install. Programs that run under other names are collections
-// of small ones, systemd with its many, emulators, loaders and MariaDB, which was MySQL.
+// of small ones, systemd with its many and MariaDB, which was MySQL; emulators and loaders run any file.
 var daemons = &processes.Daemons{
 	Core: []string{
 		"systemd", "systemd-journal", "systemd-logind", "systemd-resolve", "systemd-timesyn", "systemd-network", "systemd-udevd", "init", "sshd", "cron", "crond",
@@ -17,6 +17,7 @@ var daemons = &processes.Daemons{
 	Servers: []string{
 		"dbus-daemon", "named", "dnsmasq", "unbound", "nginx", "apache2", "httpd", "mysqld", "mariadbd", "postgres", "redis-server", "memcached", "dockerd", "containerd", "snmpd",
 	},
-	Carriers:     []string{"busybox", "toybox", "systemd", "udevadm", "dbus", "qemu-", "ld-linux", "ld-musl", "mariadb", "dhcp", "httpd", "apache2", "valgrind", "memcheck"},
+	Carriers:     []string{"busybox", "toybox", "systemd", "udevadm", "dbus", "mariadb", "dhcp", "httpd", "apache2"},
+	Loaders:      []string{"qemu-", "ld-linux", "ld-musl", "ld.so", "ld-", "valgrind", "memcheck"},
 	Interpreters: []string{"bash", "dash", "sh", "ash", "ksh", "zsh", "perl", "python", "ruby", "node", "lua", "php"},
 }

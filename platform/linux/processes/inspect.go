@@ -146,7 +146,7 @@ func (r *reading) identity() {
 	o.FirstThreadEnded, o.FilesOf = s.Headless, r.proc.FilesOf(s.PID)
 	o.CPUSeconds, o.Threads = (time.Duration(s.Ticks) * tick).Seconds(), int(s.Threads)
 	o.User = r.names.Name(o.UserID)
-	o.Claim = processes.Claim{PID: s.PID, Name: s.Name, UserID: o.UserID, Kernel: s.Flags&kernelThread != 0, Terminal: s.Terminal != 0, Owner: -1, Daemons: daemons}
+	o.Claim = processes.Claim{PID: s.PID, Name: s.Name, UserID: o.UserID, Kernel: s.Flags&kernelThread != 0, Owner: -1, Daemons: daemons}
 	if up, err := r.proc.Uptime(); err == nil {
 		o.Aged(max(time.Duration(up*float64(time.Second))-time.Duration(s.Start)*tick, 0), r.now())
 	} else {

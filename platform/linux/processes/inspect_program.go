@@ -7,6 +7,7 @@ package processes
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -150,15 +151,54 @@ func (s *Source) claim(c processes.Claim, owner int) (processes.Claim, error) {
 	}
 	c.Owner = int(runs.UID)
 	c.Clone = runs.UID == 0 && procfs.CloneOf(c.Program) != ""
-	if !c.System && (gone != nil || !runs.Is(there)) {
+	if c.System {
+		c.Replaced = c.Removed && gone == nil
+		return s.named(c, runs, owner), nil
+	}
+	if gone != nil || !runs.Is(there) {
 		c.Mounts = s.mountsOf(c)
 	}
-	c.Replaced = c.Removed && gone == nil && filepath.IsAbs(c.Program) && (c.Mounts == processes.MountsHere || there.UID == runs.UID)
-	if filepath.IsAbs(c.Argument) {
-		named, err := procfs.StatNamed(filepath.Join(s.root, c.Argument))
-		c.Same = err == nil && runs.Is(named)
+	c.Login = s.loggedIn(c)
+	c.Replaced = c.Removed && gone == nil && s.deployed(c, runs, there)
+	if c.Apart = s.canHaveMounted(c); c.Apart {
+		c.Place = s.place(c, runs)
 	}
-	return c, nil
+	return s.named(c, runs, owner), nil
+}
+
+// named says where the path leads that a process calls itself by.
+func (s *Source) named(c processes.Claim, runs procfs.Held, owner int) processes.Claim {
+	if !filepath.IsAbs(c.Argument) {
+		return c
+	}
+	there, err := procfs.StatNamed(filepath.Join(s.root, c.Argument))
+	c.Same = err == nil && runs.Is(there)
+	c.Placed = c.Same && s.proc.Placed(c.Argument, owner)
+	return c
+}
+
+// deployed reports that the user of a process cannot put a file at the path of its program, as where a
+// service is installed anew by somebody else.
+func (s *Source) deployed(c processes.Claim, runs, there procfs.Held) bool {
+	if !filepath.IsAbs(c.Program) || c.Mounts == processes.MountsOfUser || c.Mounts != processes.MountsHere && there.UID != runs.UID {
+		return false
+	}
+	groups, err := s.proc.Groups(c.PID)
+	if err != nil {
+		return false
+	}
+	for at := filepath.Dir(c.Program); c.UserID != 0 && at != "/"; at = filepath.Dir(at) {
+		dir, err := procfs.StatNamed(filepath.Join(s.root, at))
+		if err != nil || canWrite(dir, c.UserID, groups) {
+			return false
+		}
+	}
+	return true
+}
+
+// canWrite reports that a user may put files into a directory, or let himself.
+func canWrite(dir procfs.Held, uid int, groups []int) bool {
+	return int(dir.UID) == uid || dir.Mode&0o002 != 0 || dir.Mode&0o020 != 0 && slices.Contains(groups, int(dir.GID))
 }
 
 func (s *Source) exePath(c processes.Claim) string {

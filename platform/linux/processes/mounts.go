@@ -33,6 +33,12 @@ func (s *Source) mountsOf(c processes.Claim) processes.Mounts {
 	}
 }
 
+// canHaveMounted reports that the mount which a program is in may be its user's: no mount of root's hides
+// anything from root.
+func (s *Source) canHaveMounted(c processes.Claim) bool {
+	return s.root == "/" && c.UserID != 0 && s.mountsOf(c) <= processes.MountsOfUser
+}
+
 // differs reports that a process is in another namespace of a kind than process 1, or than this run
 // where that cannot be seen.
 func (s *Source) differs(pid int, kind string) bool {

@@ -3,9 +3,15 @@
 package processes
 
 import (
+	"errors"
+	"os"
+	"path"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"sentinel/internal/processes"
 	"sentinel/internal/testenv"
@@ -58,7 +64,7 @@ func TestAMountNamespaceOfAUserHidesNothing(t *testing.T) {
 		"a daemon of a user":                        {1000, own, "/mnt/sshd", processes.Pretends, `calls itself sshd and runs "/mnt/sshd", in a file system of its user's, as in a rootless container`},
 		"a daemon where the system has it":          {1000, own, "/usr/local/sbin/crond", processes.Hides, `calls itself crond and runs "/usr/local/sbin/crond", in a file system of its user's, as in a rootless container`},
 		"a program of a user":                       {1000, own, "/tmp/hidden-x", processes.Hides, `runs a program from a folder for temporary files, "/tmp/hidden-x"`},
-		"another program of a user":                 {1000, own, "/mnt/y", processes.NoDisguise, ""},
+		"a program in memory of a user":             {1000, own, "/mnt/y", processes.Hides, `runs a program from a file system in memory that its user mounted, "/mnt/y"`},
 		"with process IDs of its own":               {1000, append([]string{"--pid", "--fork", "--kill-child"}, own...), "/tmp/hidden-z", processes.Hides, `runs a program from a folder for temporary files, "/tmp/hidden-z"`},
 		"a service that has its own temporary file": {0, []string{"--mount"}, "/tmp/hidden-s", processes.Hides, `runs a program from a folder for temporary files, "/tmp/hidden-s"`},
 		"a container":                               {0, []string{"--mount", "--pid", "--fork", "--kill-child"}, "/tmp/hidden-c", processes.NoDisguise, ""},
@@ -71,6 +77,63 @@ func TestAMountNamespaceOfAUserHidesNothing(t *testing.T) {
 				t.Errorf("%d, %q, want %d, %q", got, how, c.want, c.said)
 			}
 		})
+	}
+}
+
+// What a user mounts under another name is told by where it is, and only where that hides it.
+func TestAProgramIsFoundBehindAMountOfItsUser(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	testenv.Program(t, "unshare", "util-linux")
+	// A file system that is not in memory, with a folder of everybody's that is /tmp as well.
+	if err := errors.Join(
+		unix.Mount("tmpfs", "/mnt", "tmpfs", 0, "mode=0755"),
+		os.MkdirAll("/mnt/lower", 0o755), os.Mkdir("/mnt/upper", 0o755), os.Mkdir("/mnt/work", 0o755),
+		unix.Mount("overlay", "/srv", "overlay", 0, "lowerdir=/mnt/lower,upperdir=/mnt/upper,workdir=/mnt/work"),
+		os.MkdirAll("/srv/tmp/a", 0o755), os.Chmod("/srv/tmp/a", 0o777), os.Mkdir("/srv/b", 0o755), os.Chmod("/srv/b", 0o777),
+		unix.Mount("/srv/tmp", "/tmp", "", unix.MS_BIND, ""), os.Symlink("/tmp/a", "/srv/link"),
+	); err != nil {
+		t.Fatal(err)
+	}
+	const copied = `cp /bin/sleep $1/$3; exec unshare --user --map-root-user --mount --propagation private sh -c "$2" sh "$1" "$3"`
+	const temporary = "runs a program from a folder for temporary files that its user mounted elsewhere, "
+	for what, c := range map[string]struct{ from, script, program, said string }{
+		"a folder of /tmp":          {"/tmp/a", `mount --bind "$1" /opt; exec /opt/$2 600`, "/opt/hidden-1", temporary},
+		"all of it":                 {"/tmp/a", `mount --rbind /srv /mnt; exec /mnt$1/$2 600`, "/mnt/tmp/a/hidden-2", temporary},
+		"a folder elsewhere":        {"/srv/b", `mount --bind "$1" /opt; exec /opt/$2 600`, "/opt/hidden-3", ""},
+		"from where it was removed": {"/srv/b", `mount --bind "$1" /opt; cd /opt; umount -l /opt; exec ./$2 600`, "/hidden-4", "runs a program from a file system that neither the system nor the process has mounted, "},
+		"where a link is here":      {"/tmp/a", `mount -t tmpfs t /srv; mkdir /srv/link; mount --bind "$1" /srv/link; exec /srv/link/$2 600`, "/srv/link/hidden-5", temporary},
+	} {
+		t.Run(what, func(t *testing.T) {
+			startedAs(t, 33, []string{"/bin/sh", "sh", "-c", copied, "sh", c.from, c.script, path.Base(c.program)})
+			want := processes.NoDisguise
+			if c.said != "" {
+				want, c.said = processes.Hides, c.said+strconv.Quote(c.program)
+			}
+			if got, how := disguised(t, c.program); got != want || how != c.said {
+				t.Errorf("%d, %q, want %d, %q", got, how, want, c.said)
+			}
+		})
+	}
+}
+
+// From the mounts of the system a user runs what is in mounts of his own by way of /proc.
+func TestAProgramIsFoundInAMountThatItsProcessDoesNotHave(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	unshare := testenv.Program(t, "unshare", "util-linux")
+	const script = `mount -t tmpfs t /opt && cp /bin/sleep /opt/hidden-a && cp /bin/sleep /opt/hidden-b && exec /opt/hidden-a 600`
+	p := startedAs(t, 33, []string{unshare, "unshare", "--user", "--map-root-user", "--mount", "--propagation", "private", "sh", "-c", script})
+	testenv.WaitFor(t, "the file", func() bool {
+		name, err := os.Readlink("/proc/" + strconv.Itoa(p.Pid) + "/exe")
+		return err == nil && name == "/opt/hidden-a"
+	})
+	startedAs(t, 33, []string{"/proc/" + strconv.Itoa(p.Pid) + "/root/opt/hidden-b", "x", "600"})
+	const want = `runs a program from a file system that neither the system nor the process has mounted, "/opt/hidden-b"`
+	if got, how := disguised(t, "/opt/hidden-b"); got != processes.Hides || how != want {
+		t.Errorf("%d, %q", got, how)
 	}
 }
 

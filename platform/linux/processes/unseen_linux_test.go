@@ -83,6 +83,7 @@ func TestAFirstThreadThatEndedHidesNothing(t *testing.T) {
 		return err == nil && p.Headless
 	})
 	found, err := New("/").disguises(t.Context(), testenv.HangLimit)
+	found = slices.DeleteFunc(found, func(d Disguised) bool { return d.PID == os.Getpid() }) // built in a temporary folder
 	if err != nil || len(found) != 1 || found[0].PID != pid || found[0].Disguise != processes.Pretends {
 		t.Errorf("%+v, %v", found, err)
 	}

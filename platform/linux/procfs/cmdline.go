@@ -96,6 +96,32 @@ func parseUID(b []byte) (int, error) {
 	return 0, fmt.Errorf("uid: %w", ErrFormat)
 }
 
+// Groups reads the groups of a process from /proc/PID/status: those it was started with, the one whose rights
+// it has now, and the supplementary ones.
+func (fs FS) Groups(pid int) ([]int, error) {
+	return readWith(fs, parseGroups, strconv.Itoa(pid), "status")
+}
+
+func parseGroups(b []byte) (list []int, err error) {
+	for line := range lines(b) {
+		name, rest, _ := bytes.Cut(line, []byte(":"))
+		if string(name) != "Gid" && string(name) != "Groups" {
+			continue
+		}
+		for _, field := range bytes.Fields(rest) {
+			n, ok := number(field)
+			if !ok || n >= 1<<32 {
+				return nil, fmt.Errorf("groups: %w", ErrFormat)
+			}
+			list = append(list, int(n))
+		}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("groups: %w", ErrFormat)
+	}
+	return list, nil
+}
+
 // Process reads the stat file of one process.
 func (fs FS) Process(pid int) (ProcessStat, error) {
 	p, err := readWith(fs, parseProcessStat, strconv.Itoa(pid), "stat")

@@ -63,8 +63,12 @@ func TestTheFaceOfAProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	held, err := StatHeld(program)
+	if err != nil || held.Mount == 0 {
+		t.Fatalf("%+v, %v", held, err)
+	}
 	got, err := New("/").Faces([]int{os.Getpid()})
-	if want := []Face{{Program: program}}; err != nil || !cmp.Equal(got, want) {
+	if want := []Face{{Program: program, Mount: held.Mount}}; err != nil || !cmp.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 	if got := New("/").Titles([]int{os.Getpid()}); !cmp.Equal(got, []Title{{Text: os.Args[0]}}) {

@@ -13,12 +13,13 @@ import (
 // with those.
 type Held struct {
 	Mode     uint32 // st_mode of inode(7)
-	UID      uint32
+	UID, GID uint32
 	Links    uint32 // names that lead to it
 	Device   uint64
 	Inode    uint64
 	Blocks   uint64 // of 512 bytes
 	Modified time.Time
+	Mount    uint64 // the mount that the path to it is in, as proc_pid_mountinfo(5) numbers it; 0 before Linux 5.8
 }
 
 // Is says whether a file is the one that is held.

@@ -71,11 +71,15 @@ func (h Held) InMemory() bool {
 
 func remembered(dir int, name string) (Held, error) {
 	var s unix.Statx_t
-	if err := unix.Statx(dir, name, unix.AT_STATX_DONT_SYNC|unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS, &s); err != nil {
+	if err := unix.Statx(dir, name, unix.AT_STATX_DONT_SYNC|unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &s); err != nil {
 		return Held{}, err
 	}
-	return Held{
-		Mode: uint32(s.Mode), UID: s.Uid, Links: s.Nlink, Device: unix.Mkdev(s.Dev_major, s.Dev_minor), Inode: s.Ino, Blocks: s.Blocks,
+	h := Held{
+		Mode: uint32(s.Mode), UID: s.Uid, GID: s.Gid, Links: s.Nlink, Device: unix.Mkdev(s.Dev_major, s.Dev_minor), Inode: s.Ino, Blocks: s.Blocks,
 		Modified: time.Unix(s.Mtime.Sec, int64(s.Mtime.Nsec)),
-	}, nil
+	}
+	if s.Mask&unix.STATX_MNT_ID != 0 {
+		h.Mount = s.Mnt_id
+	}
+	return h, nil
 }

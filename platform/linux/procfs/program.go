@@ -53,7 +53,7 @@ func (f FS) Program(pid, owner int) (Program, error) {
 	// Nobody but root can have no name lead any more to a file in a directory of root's, unless the path is
 	// of a mount namespace that a user made.
 	removed := p.Removed && runs.Links == 0 && f.ofOurUsers(pid)
-	p.System = runs.ownedAlone(owner) && f.placedBy(p.Path, owner) && (removed || f.isAt(p.Path, runs))
+	p.System = runs.ownedAlone(owner) && f.Placed(p.Path, owner) && (removed || f.isAt(p.Path, runs))
 	return p, nil
 }
 
@@ -81,9 +81,9 @@ func (f FS) isAt(name string, runs Held) bool {
 	return err == nil && runs.Is(there)
 }
 
-// placedBy reports whether owner alone decides what is at a path. A tree of files may be anywhere:
+// Placed reports whether owner alone decides what is at a path. A tree of files may be anywhere:
 // what is above it does not count.
-func (f FS) placedBy(name string, owner int) bool {
+func (f FS) Placed(name string, owner int) bool {
 	if !path.IsAbs(name) {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 
 const (
 	sessionsDirectory = "run/systemd/sessions" // of systemd-logind and elogind, which root alone writes
+	usersDirectory    = "run/systemd/users"    // likewise
 	// maxSessionFiles is far above what the session manager keeps by itself (SessionsMax of
 	// logind.conf(5), 8192, each with a pipe): the jobs of cron(8) count, which everybody may have.
 	maxSessionFiles = 1 << 16
@@ -52,6 +54,40 @@ func (r *reading) logins() (list []sessions.Login, unread []string) {
 		list = append(list, ofUtmp(raw)...)
 	}
 	return list, unread
+}
+
+// Recorded reports whether the session manager knows a session as that of a person.
+func Recorded(root, id string) bool {
+	if id == "" || strings.ContainsAny(id, "/.") {
+		return false
+	}
+	raw, err := hostfile.Read(filepath.Join(root, sessionsDirectory, id), 16<<10)
+	if err != nil {
+		return false
+	}
+	_, is := parseLogin(id, raw)
+	return is
+}
+
+// HasLogin reports whether a user is logged in, and not only allowed to run services (user_save in
+// systemd's logind-user.c).
+func HasLogin(root string, uid int) bool {
+	raw, err := hostfile.Read(filepath.Join(root, usersDirectory, strconv.Itoa(uid)), 64<<10)
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(raw)) {
+		if list, ok := strings.CutPrefix(strings.TrimSpace(line), "SESSIONS="); ok {
+			return slices.ContainsFunc(strings.Fields(list), func(id string) bool { return Recorded(root, id) })
+		}
+	}
+	return false
+}
+
+// At reports whether a login of a user at a terminal is recorded (utmp(5)).
+func At(root, terminal, user string) bool {
+	raw, err := hostfile.Read(filepath.Join(root, utmpFile), maxUtmp)
+	return err == nil && slices.ContainsFunc(ofUtmp(raw), func(l sessions.Login) bool { return l.Terminal == terminal && l.User == user })
 }
 
 // parseLogin parses a file of the session manager (session_save in systemd's logind-session.c). What

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package processes
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sentinel/internal/processes"
+	"sentinel/platform/linux/procfs"
+)
+
+// Only what root records of logins counts: neither that a user has services, nor a session of no person.
+func TestWhoDescendsFromALogin(t *testing.T) {
+	for what, c := range map[string]struct {
+		group string
+		uid   int
+		want  bool
+	}{
+		"a session of a person":                {"/user.slice/user-1000.slice/session-3.scope", 1000, true},
+		"another user in it, by su":            {"/user.slice/user-1000.slice/session-3.scope", 1001, true},
+		"root in it, by sudo":                  {"/user.slice/user-1000.slice/session-3.scope", 0, true},
+		"a session of cron":                    {"/user.slice/user-1000.slice/session-4.scope", 1000, false},
+		"one that ended":                       {"/user.slice/user-1000.slice/session-5.scope", 1000, false},
+		"a service of somebody who is here":    {"/user.slice/user-1000.slice/user@1000.service/app.slice/code.scope", 1000, true},
+		"somebody else in it":                  {"/user.slice/user-1000.slice/user@1000.service/app.slice/code.scope", 33, false},
+		"a service of somebody who lingers":    {"/user.slice/user-54321.slice/user@54321.service/app.slice/x.service", 54321, false},
+		"one named like a session":             {"/user.slice/user-54321.slice/user@54321.service/session-3.scope", 54321, false},
+		"a service of the system":              {"/system.slice/apache2.service", 33, false},
+		"a group that is named like a session": {"/system.slice/x.service/user.slice/user-1000.slice/session-3.scope", 1000, false},
+		"a path in place of a name":            {"/user.slice/user-1000.slice/session-../sessions/3.scope", 1000, false},
+	} {
+		root := t.TempDir()
+		for name, text := range map[string]string{
+			"proc/7/cgroup":          "0::" + c.group + "\n",
+			"proc/7/stat":            "7 (x) S 1 7 7 34817 7 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+			"run/systemd/sessions/3": "UID=1000\nUSER=ann\nCLASS=user\nTTY=pts/1\n",
+			"run/systemd/sessions/4": "UID=1000\nUSER=ann\nCLASS=background\n",
+			"run/systemd/users/1000": "NAME=ann\nSTATE=active\nSESSIONS=4 3\n", "run/systemd/users/54321": "NAME=x\nSTATE=lingering\nSESSIONS=\n",
+		} {
+			file := filepath.Join(root, name)
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := New(root).loggedIn(processes.Claim{PID: 7, UserID: c.uid}); got != c.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
+
+// Who can put a file where a program was is not excused by one.
+func TestWhoCanPutAFileInPlaceOfAnother(t *testing.T) {
+	for what, c := range map[string]struct {
+		dir  procfs.Held
+		want bool
+	}{
+		"root's":                   {procfs.Held{Mode: 0o755}, false},
+		"one's own, write or not":  {procfs.Held{Mode: 0o555, UID: 33}, true},
+		"everybody's":              {procfs.Held{Mode: 0o1777}, true},
+		"of a group that one has":  {procfs.Held{Mode: 0o2775, UID: 1000, GID: 44}, true},
+		"of another group":         {procfs.Held{Mode: 0o2775, UID: 1000, GID: 50}, false},
+		"of one that cannot write": {procfs.Held{Mode: 0o755, UID: 1000, GID: 44}, false},
+	} {
+		if got := canWrite(c.dir, 33, []int{33, 33, 33, 33, 44}); got != c.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
