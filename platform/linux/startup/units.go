@@ -4,6 +4,7 @@ package startup
 
 import (
 	"cmp"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -29,6 +30,9 @@ var (
 	vendorUnits = []string{"/usr/lib/", "/lib/", "/usr/share/", "/run/systemd/generator"}
 )
 
+// errLinked reports a file that may come with a file system which is mounted later.
+var errLinked = errors.New("the file that it links to is not there")
+
 // wantedBy are the ends of directories whose names are units that another one starts
 // (systemd.unit(5)).
 var wantedBy = []string{".wants", ".requires", ".upholds"}
@@ -40,10 +44,12 @@ type unitSet struct {
 	enabled map[string]bool
 	own     map[string]bool // not in the directory of a vendor
 	dropIns map[string][]string
+	dirs    map[string]bool // those of units, without links
+	linked  map[string]bool // by name: the file is elsewhere than in those
 }
 
 func newUnitSet() *unitSet {
-	return &unitSet{files: map[string]string{}, masked: map[string]bool{}, enabled: map[string]bool{}, own: map[string]bool{}, dropIns: map[string][]string{}}
+	return &unitSet{files: map[string]string{}, masked: map[string]bool{}, enabled: map[string]bool{}, own: map[string]bool{}, dropIns: map[string][]string{}, dirs: map[string]bool{}, linked: map[string]bool{}}
 }
 
 // unitKinds are the units that start something. Those of mounts and swap run a program of the system, and
@@ -62,6 +68,11 @@ func (s *survey) units() {
 }
 
 func (s *survey) scan(set *unitSet, dirs []string) {
+	for _, directory := range dirs {
+		if real, err := s.directory(directory); err == nil {
+			set.dirs[real] = true
+		}
+	}
 	seen := map[string]bool{}
 	for _, directory := range dirs {
 		real, names := s.once(seen, directory)
@@ -100,20 +111,38 @@ func (s *survey) unitFile(set *unitSet, file, name string) {
 		return
 	}
 	if info.Mode&fs.ModeSymlink != 0 {
-		to, err := os.Readlink(s.path(file))
-		switch {
-		case err == nil && to == "/dev/null":
+		switch to, isUnit := s.linkOf(set, file); {
+		case to == "/dev/null":
 			set.masked[name] = true
 			return
-		case err == nil && path.Base(to) != name: // an alias, which enables where somebody made it
+		case isUnit && path.Base(to) != name: // an alias, which enables where somebody made it
 			if !vendor {
 				set.enabled[path.Base(to)] = true
 			}
 			return
+		case !isUnit:
+			set.linked[name] = true
 		}
 	}
 	set.files[name] = file
 	set.own[name] = !vendor && (path.Ext(name) != ".service" || !strings.HasPrefix(file, "/run/systemd/transient/"))
+}
+
+// linkOf returns where a link of a directory of units leads, and whether that is in one of them: a link to
+// elsewhere is the unit itself, whatever the file is called there ("linked unit file" of systemctl(1)).
+func (s *survey) linkOf(set *unitSet, file string) (to string, isUnit bool) {
+	to, err := os.Readlink(s.path(file))
+	if err != nil {
+		return "", false
+	}
+	if !path.IsAbs(to) {
+		to = path.Join(path.Dir(file), to)
+	}
+	directory, err := s.directory(path.Dir(to))
+	if err != nil {
+		return path.Clean(to), set.dirs[path.Dir(path.Clean(to))]
+	}
+	return path.Join(directory, path.Base(to)), set.dirs[directory]
 }
 
 // namesOf are the names of the files of a unit: its own and, of an instance, that of its template.
@@ -158,8 +187,14 @@ func (s *survey) unitEntries(set *unitSet, kind startup.Kind) {
 
 func (s *survey) unitEntry(set *unitSet, name string, kind startup.Kind) {
 	from, _ := set.find(name)
+	if from == "" {
+		return // what has no file anywhere starts nothing: units of packages that are not installed
+	}
 	f, ok := s.open(from)
-	if from == "" || !ok {
+	if !ok {
+		if set.linked[path.Base(from)] {
+			s.miss(from, errLinked)
+		}
 		return
 	}
 	u := s.effective(set, name)

@@ -17,10 +17,9 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// unitPrograms are the programs of the entries of a machine with one user, by name.
-func unitPrograms(t *testing.T, files, links map[string]string) map[string]string {
+// planted is a machine of files and links.
+func planted(t *testing.T, files, links map[string]string) string {
 	t.Helper()
-	files["etc/passwd"] = "mira:x:" + strconv.Itoa(os.Geteuid()+1) + ":1000::/home/mira:/bin/sh\n"
 	root := testenv.Plant(t, files)
 	for name, to := range links {
 		name = filepath.Join(root, name)
@@ -28,6 +27,14 @@ func unitPrograms(t *testing.T, files, links map[string]string) map[string]strin
 			t.Fatal(err)
 		}
 	}
+	return root
+}
+
+// unitPrograms are the programs of the entries of a machine with one user, by name.
+func unitPrograms(t *testing.T, files, links map[string]string) map[string]string {
+	t.Helper()
+	files["etc/passwd"] = "mira:x:" + strconv.Itoa(os.Geteuid()+1) + ":1000::/home/mira:/bin/sh\n"
+	root := planted(t, files, links)
 	got := map[string]string{}
 	for _, e := range surveyed(t, root, nil).Entries {
 		var programs []string
@@ -153,5 +160,40 @@ func TestLinesAreJoinedInTheMemoryOfTheirLength(t *testing.T) {
 		if took := after.TotalAlloc - before.TotalAlloc; got != c.want || took > 500*lines {
 			t.Errorf("%.10q: %d bytes with %d bytes of memory", c.text, len(got), took)
 		}
+	}
+}
+
+// A link to a file that is in no directory of units is a unit, whatever the file is called.
+func TestALinkedUnitIsNoAlias(t *testing.T) {
+	files := map[string]string{
+		"opt/x/payload.service":               "[Service]\nExecStart=/opt/x/run\n",
+		"opt/x/tick.unit":                     "[Timer]\nOnCalendar=daily\nUnit=backup.service\n",
+		"opt/x/mine.service":                  "[Service]\nExecStart=/opt/x/user\n",
+		"usr/lib/systemd/system/real.service": "[Service]\nExecStart=/usr/bin/real\n",
+		"usr/lib/systemd/user/own.service":    "[Service]\nExecStart=/usr/bin/own\n",
+		"srv/units/kept.service":              "[Service]\nExecStart=/srv/kept\n",
+	}
+	links := map[string]string{
+		"etc/systemd/system/backup.service":                         "/opt/x/payload.service",
+		"etc/systemd/system/multi-user.target.wants/backup.service": "/etc/systemd/system/backup.service",
+		"etc/systemd/system/tick.timer":                             "../../../opt/x/tick.unit",
+		"etc/systemd/user/shell.service":                            "/opt/x/mine.service",
+		"etc/systemd/system/alias.service":                          "/lib/systemd/system/real.service",
+		"etc/systemd/system/masked.service":                         "../../../dev/null",
+		"etc/systemd/system/gone.service":                           "/mnt/later.service",
+		"etc/systemd/system/removed.service":                        "/usr/lib/systemd/system/removed.service",
+		"etc/systemd/system/multi-user.target.wants/none.service":   "/usr/lib/systemd/system/none.service",
+		"lib": "usr/lib",
+	}
+	want := map[string]string{"backup.service": "/opt/x/run", "tick.timer": "/opt/x/run", "shell.service": "/opt/x/user", "real.service": "/usr/bin/real"}
+	if diff := cmp.Diff(want, unitPrograms(t, files, links)); diff != "" {
+		t.Error(diff)
+	}
+	unread := map[string]string{}
+	for _, u := range surveyed(t, planted(t, files, links), nil).Unread {
+		unread[u.Path] = u.Err.Error()
+	}
+	if diff := cmp.Diff(map[string]string{"/etc/systemd/system/gone.service": "the file that it links to is not there"}, unread); diff != "" {
+		t.Error(diff)
 	}
 }
