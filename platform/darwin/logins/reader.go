@@ -96,7 +96,7 @@ func (r *Reader) Accounts(ctx context.Context) ([]logins.Account, logins.Notes, 
 	admins, err := r.admins(ctx)
 	notes.Add("administrators", err)
 	var list []logins.Account
-	authkeys.Of(ctx, r.root, usersOf(homes, numbers), func(u userdb.User, files []authkeys.File, err error) {
+	other := authkeys.Of(ctx, r.root, usersOf(homes, numbers), func(u userdb.User, files []authkeys.File, err error) {
 		a := logins.Account{Name: u.Name, UID: u.UID, Admin: u.UID == 0 || admins[u.Name], KeysUnread: err != nil}
 		for _, f := range files {
 			for _, k := range f.Keys {
@@ -108,6 +108,10 @@ func (r *Reader) Accounts(ctx context.Context) ([]logins.Account, logins.Notes, 
 		}
 		list = append(list, a)
 	})
+	notes.Add("keys", other)
+	for _, setting := range authkeys.Elsewhere(r.root) {
+		notes.Note("keys."+setting, "whom it lets in is in no file with keys; get_startup_items names what it runs or trusts")
+	}
 	return list, notes, nil
 }
 

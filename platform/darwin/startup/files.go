@@ -123,7 +123,10 @@ type home struct {
 
 // homes reads each home with the rights of its user.
 func (s *survey) homes(ctx context.Context) {
-	keys := authkeys.Patterns(s.Root)
+	keys, err := authkeys.Patterns(s.Root)
+	if err != nil {
+		s.miss("/etc/ssh/sshd_config", err)
+	}
 	names := slices.Clone(homeFiles)
 	for _, name := range keys {
 		if name = strings.TrimPrefix(name, "%h/"); !path.IsAbs(name) && !strings.Contains(name, "%") {

@@ -32,7 +32,7 @@ func (r *Reader) Accounts(ctx context.Context) (list []logins.Account, notes log
 	admins := r.admins(users, &notes)
 	days := r.passwordDays(&notes)
 	unread := 0
-	authkeys.Of(ctx, r.root, users, func(u userdb.User, files []authkeys.File, err error) {
+	other := authkeys.Of(ctx, r.root, users, func(u userdb.User, files []authkeys.File, err error) {
 		a := logins.Account{Name: u.Name, UID: u.UID, Admin: u.UID == 0 || admins[u.Name], PasswordSet: days[u.Name], KeysUnread: err != nil}
 		for _, f := range files {
 			for _, k := range f.Keys {
@@ -46,6 +46,10 @@ func (r *Reader) Accounts(ctx context.Context) (list []logins.Account, notes log
 		}
 		list = append(list, a)
 	})
+	notes.Add("keys", other)
+	for _, setting := range authkeys.Elsewhere(r.root) {
+		notes.Note("keys."+setting, "whom it lets in is in no file with keys; get_startup_items names what it runs or trusts")
+	}
 	if unread > maxUnread {
 		notes.Note("keys", "those of more accounts are not known")
 	}

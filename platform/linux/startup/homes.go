@@ -21,7 +21,6 @@ import (
 	"sentinel/internal/userdb"
 	"sentinel/platform/unix/authkeys"
 	"sentinel/platform/unix/hostfile"
-	"sentinel/platform/unix/sshdconf"
 )
 
 // shellFiles are what shells read for everybody.
@@ -140,7 +139,7 @@ func (h *home) leaveOut() {
 func (s *survey) homes(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, homesLimit)
 	defer cancel()
-	keys := authkeys.Patterns(s.Root)
+	keys, _ := authkeys.Patterns(s.Root) //nolint:errcheck // said of its file by sshd
 	read := append(s.userHomes(keys), s.runtimes()...)
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, homesAtOnce)
@@ -222,21 +221,6 @@ func (s *survey) runtimes() []*home {
 		list = append(list, &home{user: s.account(s.owner(uid), uid, f.GID), place: place, dirs: runtimeDirs})
 	}
 	return list
-}
-
-// sshd finds the program that sshd asks for keys.
-func (s *survey) sshd() {
-	c, err := sshdconf.Read(hostfile.Tree{Path: s.path, MaxFile: maxFile, MaxNames: maxNames}, "/etc/ssh/sshd_config")
-	command := c.Global["authorizedkeyscommand"]
-	if err != nil || command.Value == "" || command.Value == "none" {
-		return
-	}
-	if f, ok := s.open(command.File); ok {
-		s.add(f, startup.Entry{
-			Kind: startup.PAMProgram, Name: "AuthorizedKeysCommand", Line: command.Line, Identity: "AuthorizedKeysCommand", Content: command.Value, When: "login",
-			User: c.Global["authorizedkeyscommanduser"].Value, Enabled: new(true),
-		}, s.shell(f).Command(split(command.Value))...)
-	}
 }
 
 // readHome reads with the rights of the user and follows no link out of the home. It uses nothing

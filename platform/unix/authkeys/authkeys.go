@@ -6,6 +6,7 @@ package authkeys
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -14,6 +15,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +33,7 @@ const (
 	maxUsers    = 2000
 	homeLimit   = 2 * time.Second // for the files of a user, whose home may lie on a dead server
 	maxHanging  = 2
+	maxPatterns = 100
 	configLimit = 256 << 10
 )
 
@@ -69,9 +72,9 @@ type File struct {
 }
 
 // Of reads the files of users below root, "/" on a live system, and calls each with what it found, or
-// why that is not all. It ends with ctx.
-func Of(ctx context.Context, root string, users []userdb.User, each func(u userdb.User, files []File, err error)) {
-	patterns := Patterns(root)
+// why that is not all. It ends with ctx. The error says why there may be other files.
+func Of(ctx context.Context, root string, users []userdb.User, each func(u userdb.User, files []File, err error)) error {
+	patterns, unread := Patterns(root)
 	hanging := 0
 	for i, u := range users {
 		switch {
@@ -96,19 +99,66 @@ func Of(ctx context.Context, root string, users []userdb.User, each func(u userd
 		}
 		each(u, f.files, f.err)
 	}
+	return unread
 }
 
-// Patterns returns the names of the files with keys, as sshd_config(5) has them: relative ones are
-// below the home. Where the configuration cannot be read they are the usual ones.
-func Patterns(root string) []string {
-	tree := hostfile.Tree{Path: func(name string) string { return filepath.Join(root, name) }, MaxFile: configLimit, MaxNames: 1000}
-	value := byDefault
-	if c, err := sshdconf.Read(tree, sshdConfig); err == nil {
-		if s, known := (sshdconf.Server{Files: c}).Setting("authorizedkeysfile", byDefault); known && s.Value != "none" {
-			value = s.Value
+// Patterns returns the names of the files with keys, as sshd_config(5) has them, of Match blocks as well:
+// relative ones are below the home. Where the configuration cannot be read they are the usual ones. The
+// error says what there may be besides.
+func Patterns(root string) ([]string, error) {
+	c, err := config(root)
+	if err != nil {
+		return strings.Fields(byDefault), ignoreMissing(err)
+	}
+	var list []string
+	for _, s := range c.Possible(keysFile) {
+		list = add(list, s.Value)
+	}
+	if _, set := c.Global[keysFile]; !set {
+		list = add(list, byDefault)
+	}
+	if len(list) > maxPatterns {
+		return list[:maxPatterns], cmp.Or(c.Hole, sshdconf.ErrTooMany)
+	}
+	return list, c.Hole
+}
+
+// add adds the names of a setting that are not in a list, as long as it is not too long.
+func add(list []string, value string) []string {
+	for name := range strings.FieldsSeq(value) {
+		if name != "none" && len(list) <= maxPatterns && !slices.Contains(list, name) {
+			list = append(list, name)
 		}
 	}
-	return strings.Fields(value)
+	return list
+}
+
+const keysFile = "authorizedkeysfile"
+
+func config(root string) (sshdconf.Config, error) {
+	tree := hostfile.Tree{Path: func(name string) string { return filepath.Join(root, name) }, MaxFile: configLimit, MaxNames: 1000}
+	return sshdconf.Read(tree, sshdConfig)
+}
+
+func ignoreMissing(err error) error {
+	if hostfile.Missing(err) {
+		return nil
+	}
+	return hostfile.Reason(err)
+}
+
+// Elsewhere names the settings by which others than the files with keys let in; they are no account's.
+func Elsewhere(root string) (settings []string) {
+	c, err := config(root)
+	if err != nil {
+		return nil
+	}
+	for _, name := range []string{"AuthorizedKeysCommand", "TrustedUserCAKeys"} {
+		if slices.ContainsFunc(c.Possible(strings.ToLower(name)), func(s sshdconf.Setting) bool { return s.Value != "none" }) {
+			settings = append(settings, name)
+		}
+	}
+	return settings
 }
 
 func read(root string, u userdb.User, patterns []string) (list []File, err error) {

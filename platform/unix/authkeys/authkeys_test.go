@@ -133,3 +133,37 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Files that only some connections have keys from count, and what is not read is said.
+func TestNamesOfFilesWithKeys(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                          ".ssh/authorized_keys .ssh/authorized_keys2",
+		"AuthorizedKeysFile none\n": "",
+		"AuthorizedKeysFile /a\nAuthorizedKeysFile /b\n":                            "/a",
+		"Match User *\nAuthorizedKeysFile /opt/%u/k\n":                              "/opt/%u/k .ssh/authorized_keys .ssh/authorized_keys2",
+		"AuthorizedKeysFile /a\nMatch User x\nAuthorizedKeysFile /a /b\n":           "/a /b",
+		"Include /etc/ssh/*/a.conf\nAuthorizedKeysFile /a\nAuthorizedKeysFile /b\n": "/a /b .ssh/authorized_keys .ssh/authorized_keys2: an Include has a wildcard in the name of a folder, which is not followed",
+		"Match User x\nAuthorizedKeysFile " + strings.Repeat("/a ", 1000) + "/b\n":  "/a /b .ssh/authorized_keys .ssh/authorized_keys2",
+		"Match User x\nTrustedUserCAKeys /ca\nAuthorizedKeysCommand none\n":         ".ssh/authorized_keys .ssh/authorized_keys2 TrustedUserCAKeys",
+	} {
+		root := testenv.Plant(t, map[string]string{"etc/ssh/sshd_config": text})
+		list, err := Patterns(root)
+		got := strings.Join(append(list, Elsewhere(root)...), " ")
+		if err != nil {
+			got += ": " + err.Error()
+		}
+		if got != want {
+			t.Errorf("%.60q: %q, want %q", text, got, want)
+		}
+	}
+	if list, err := Patterns(t.TempDir()); err != nil || strings.Join(list, " ") != byDefault {
+		t.Errorf("without a configuration: %v, %v", list, err)
+	}
+	var many strings.Builder
+	for i := range 2 * maxPatterns {
+		many.WriteString("Match all\nAuthorizedKeysFile /" + strings.Repeat("x", i+1) + "\nMatch User a\nAuthorizedKeysFile /y" + strings.Repeat("x", i) + "\n")
+	}
+	if list, err := Patterns(testenv.Plant(t, map[string]string{"etc/ssh/sshd_config": many.String()})); len(list) != maxPatterns || err == nil {
+		t.Errorf("%d names, %v", len(list), err)
+	}
+}

@@ -62,10 +62,44 @@ type Config struct {
 	// Matched are the settings within Match blocks, in their order. They override the
 	// global ones for the connections that they match; "all" is every one.
 	Matched []Setting
+	// Outside are all settings outside of Match blocks, also those after a Hole or after the first.
+	Outside []Setting
 	// Hole is why a part of the configuration could not be read, nil when all was
 	// read. Nothing after that part is in Global: what was missed would have come first.
 	Hole error
+	sure int // of Outside: those before the Hole
 }
+
+// Possible returns the settings of a keyword that some connection may meet: the first outside of Match
+// blocks, all within them, and those after what was not read, which may have set it before them or not.
+func (c Config) Possible(keyword string) (list []Setting) {
+	met := map[string]bool{}
+	for i, s := range c.Outside {
+		name := s.settingOf()
+		if s.Keyword == keyword && (!met[name] || i >= c.sure) {
+			met[name] = true
+			list = append(list, s)
+		}
+	}
+	for _, s := range c.Matched {
+		if s.Keyword == keyword && !s.outside() {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// settingOf is what is set once: of subsystems, each by its name.
+func (s Setting) settingOf() string {
+	if s.Keyword != "subsystem" {
+		return ""
+	}
+	name, _, _ := strings.Cut(s.Value, " ")
+	return name
+}
+
+// outside reports a setting for all connections.
+func (s Setting) outside() bool { return s.Match == "" || strings.EqualFold(s.Match, "all") }
 
 // A Tree is the files to read from, by absolute name.
 type Tree interface {
@@ -164,8 +198,12 @@ func (r *reader) take(s Setting) {
 	if s.Match != "" {
 		r.config.Matched = append(r.config.Matched, s)
 	}
-	if s.Match != "" && !strings.EqualFold(s.Match, "all") {
+	if !s.outside() {
 		return
+	}
+	r.config.Outside = append(r.config.Outside, s)
+	if r.config.Hole == nil {
+		r.config.sure = len(r.config.Outside)
 	}
 	if _, set := r.config.Global[s.Keyword]; !set && r.config.Hole == nil {
 		r.config.Global[s.Keyword] = s

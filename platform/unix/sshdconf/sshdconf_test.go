@@ -166,3 +166,22 @@ func TestSettingIsWhatIsInForce(t *testing.T) {
 		}
 	}
 }
+
+// What was not read may set a thing first, or not: what follows is possible, and so is each subsystem.
+func TestPossibleSettings(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "",
+		"Subsystem a 1\nSubsystem b 2\nSubsystem a 3":                                         "a 1,b 2",
+		"Subsystem a 1\nMatch User x\nSubsystem a 2\nMatch all\nSubsystem a 3\nSubsystem c 4": "a 1,c 4,a 2",
+		"Subsystem a 1\n\"\nSubsystem a 2\nSubsystem b 3":                                     "a 1,a 2,b 3",
+	} {
+		c, err := Read(tree{start: text}, start)
+		var got []string
+		for _, s := range c.Possible("subsystem") {
+			got = append(got, s.Value)
+		}
+		if err != nil || strings.Join(got, ",") != want {
+			t.Errorf("%q: %v, %v, want %s", text, got, err, want)
+		}
+	}
+}
