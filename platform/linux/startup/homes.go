@@ -86,11 +86,13 @@ const (
 	maxHomes     = 500
 	homeLimit    = time.Second // for one home: it may be on a server that does not answer
 	homesAtOnce  = 8
-	maxHomeNames = 500      // in a directory of a home
-	maxMail      = 1000     // programs that mail is given to
-	homeBytes    = 8 << 20  // of one home, its names included: a sparse file costs its user no disk
-	allBytes     = 64 << 20 // of all homes; each has its share, which no other home can use up
-	nameBytes    = 256      // what a name takes beside its content
+	parseLimit   = 300 * time.Millisecond // for what was read of one home, and for the units of one user
+	parsesLimit  = 2 * time.Second        // for all of them
+	maxHomeNames = 500                    // in a directory of a home
+	maxMail      = 1000                   // programs that mail is given to
+	homeBytes    = 8 << 20                // of one home, its names included: a sparse file costs its user no disk
+	allBytes     = 64 << 20               // of all homes; each has its share, which no other home can use up
+	nameBytes    = 256                    // what a name takes beside its content
 )
 
 // shells finds what shells read for everybody.
@@ -137,7 +139,7 @@ func (h *home) leaveOut() {
 
 // homes reads the homes side by side. One that does not answer costs its own time only.
 func (s *survey) homes(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, homesLimit)
+	reading, cancel := context.WithTimeout(ctx, homesLimit)
 	defer cancel()
 	keys, _ := authkeys.Patterns(s.Root) //nolint:errcheck // said of its file by sshd
 	read := append(s.userHomes(keys), s.runtimes()...)
@@ -147,7 +149,7 @@ func (s *survey) homes(ctx context.Context) {
 		wait.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			h, err := deadline.Call(ctx, homeLimit, func(ctx context.Context) (*home, error) {
+			h, err := deadline.Call(reading, homeLimit, func(ctx context.Context) (*home, error) {
 				h := *empty
 				h.files, h.enabled = map[string]file{}, map[string]bool{}
 				h.left = min(homeBytes, allBytes/len(read))
@@ -163,19 +165,52 @@ func (s *survey) homes(ctx context.Context) {
 		})
 	}
 	wait.Wait()
-	s.ctx = ctx
+	s.parseHomes(ctx, read, keys)
+}
+
+// parseHomes adds what was read, the smallest homes first: what takes long to parse costs its own user.
+func (s *survey) parseHomes(ctx context.Context, read []*home, keys []string) {
+	ctx, cancel := context.WithTimeout(ctx, parsesLimit)
+	defer cancel()
+	slices.SortStableFunc(read, func(a, b *home) int { return cmp.Compare(a.size(), b.size()) })
 	managers := map[int]*manager{}
 	for _, h := range read {
-		s.homeEntries(h, keys)
+		s.parseFor(ctx, func() { s.homeEntries(h, keys) })
 		if managers[h.user.UID] == nil {
 			managers[h.user.UID] = newManager(h.user)
 		}
 		managers[h.user.UID].take(h)
 	}
-	for _, uid := range slices.Sorted(maps.Keys(managers)) {
-		s.homeUnits(managers[uid])
+	smallest := func(a, b int) int { return cmp.Or(cmp.Compare(managers[a].size, managers[b].size), cmp.Compare(a, b)) }
+	for _, uid := range slices.SortedFunc(maps.Keys(managers), smallest) {
+		s.parseFor(ctx, func() { s.homeUnits(managers[uid]) })
 		delete(managers, uid) // of one user after the other, much may have been made of the files
 	}
+}
+
+// parseFor parses files of one user, for a bounded time.
+func (s *survey) parseFor(ctx context.Context, parse func()) {
+	ctx, cancel := context.WithTimeout(ctx, parseLimit)
+	defer cancel()
+	s.ctx = ctx
+	parse()
+}
+
+// late reports whether there is no more time for a file, and notes its place.
+func (s *survey) late(f file) bool {
+	err := s.ctx.Err()
+	if err != nil {
+		s.miss(cmp.Or(f.place, f.name), err)
+	}
+	return err != nil
+}
+
+// size is how many bytes were read of a home.
+func (h *home) size() (bytes int) {
+	for _, f := range h.files {
+		bytes += len(f.raw)
+	}
+	return bytes
 }
 
 // userHomes are the homes of the accounts that have one of their own, to be read; each once.
@@ -314,17 +349,17 @@ func (s *survey) homeEntries(h *home, keys []string) {
 		}
 	}
 	for _, name := range homeFiles {
-		if f, ok := h.files[name]; ok {
+		if f, ok := h.files[name]; ok && !s.late(f) {
 			s.dotFile(h.user, f)
 		}
 	}
 	for _, name := range sorted(h.files) {
 		at := slices.IndexFunc(h.dirs, func(d homeDir) bool { return d.path == path.Dir(name) })
-		if at >= 0 && !h.dirs[at].units() {
+		if at >= 0 && !h.dirs[at].units() && !s.late(h.files[name]) {
 			s.homeFile(h.user, h.dirs[at], h.files[name])
 		}
 	}
-	if f, ok := h.files[forwardFile]; ok {
+	if f, ok := h.files[forwardFile]; ok && !s.late(f) {
 		s.forward(h.user, f)
 	}
 	if h.place == h.user.Home {
@@ -402,7 +437,7 @@ func (s *survey) homeKeys(h *home, patterns []string) {
 		if !inHome {
 			f, ok = s.open(name)
 		}
-		if !ok {
+		if !ok || s.late(f) {
 			continue
 		}
 		keys := authkeys.Parse([]byte(s.text(f)))

@@ -3,11 +3,14 @@
 package startup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/testenv"
+	"sentinel/internal/userdb"
 )
 
 // planted is a machine of files and links.
@@ -195,5 +199,48 @@ func TestALinkedUnitIsNoAlias(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"/etc/systemd/system/gone.service": "the file that it links to is not there"}, unread); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What takes too long to parse is said to be unread, of each place of its user, and costs nobody else anything:
+// the smallest come first.
+func TestParsingCostsItsOwnUser(t *testing.T) {
+	const unit = ".config/systemd/user/a.service"
+	plant := func(uid int, place string, dirs []homeDir, names ...string) *home {
+		h := &home{user: userdb.User{Name: path.Base(place), UID: uid, Home: place}, place: place, dirs: dirs, files: map[string]file{}}
+		for _, name := range names {
+			h.files[name] = file{name: path.Join(place, name), raw: []byte("[Service]\nExecStart=/opt/a\n"), place: place}
+		}
+		return h
+	}
+	read := func() []*home {
+		return []*home{
+			plant(1001, "/home/eve", homeDirs, ".bashrc", ".profile", ".forward", ".ssh/authorized_keys", ".config/autostart/a.desktop", unit), plant(1001, "/run/user/1001", runtimeDirs, "systemd/user/b.service"),
+			plant(1000, "/home/ann", homeDirs, ".bashrc", unit),
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		ctx    context.Context
+		files  []string
+		unread []string
+	}{
+		{ended, nil, []string{"/home/ann", "/home/eve", "/run/user/1001"}},
+		{t.Context(), []string{"/home/ann/.bashrc", "/home/ann/" + unit, "/home/eve/.bashrc", "/home/eve/.profile", "/home/eve/.config/autostart/a.desktop", "/home/eve/" + unit, "/run/user/1001/systemd/user/b.service"}, nil},
+	} {
+		s := newSurvey(Parts{Root: t.TempDir()})
+		s.parseHomes(c.ctx, read(), []string{"%h/.ssh/authorized_keys"})
+		s.join()
+		var files, unread []string
+		for _, e := range s.entries {
+			files = append(files, e.File)
+		}
+		for _, u := range s.unread {
+			unread = append(unread, u.Path)
+		}
+		if diff := cmp.Diff(slices.Sorted(slices.Values(c.files)), slices.Sorted(slices.Values(files))); diff != "" || !slices.Equal(unread, c.unread) {
+			t.Errorf("%s, unread %q", diff, s.unread)
+		}
 	}
 }

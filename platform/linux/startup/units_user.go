@@ -21,12 +21,13 @@ type manager struct {
 	runs    map[string][]string // the programs of those
 	enabled map[string]bool
 	wanted  map[string]bool // by files of the user, which may be in effect or not
+	size    int             // of its directories
 	cut     bool            // not all directories were read whole
 }
 
 // take adds the units of a home, or of a runtime directory.
 func (m *manager) take(h *home) {
-	m.cut = m.cut || h.cut
+	m.cut, m.size = m.cut || h.cut, m.size+h.size()
 	for unit := range h.enabled {
 		for _, name := range namesOf(unit) {
 			m.enabled[name] = true
@@ -82,11 +83,18 @@ func (s *survey) homeUnits(m *manager) {
 	names := sorted(m.files)
 	m.index(names)
 	for _, name := range names {
+		if s.late(m.files[name]) {
+			m.cut = true
+			continue
+		}
 		unitName, _ := ofFile(name)
 		m.want(s.parse(m, unitName, m.files[name]).wants)
 	}
 	for _, name := range names {
 		f := m.files[name]
+		if s.late(f) {
+			continue
+		}
 		unitName, dropIn := ofFile(name)
 		u := s.parse(m, unitName, f)
 		switch {
