@@ -223,7 +223,7 @@ func (u *Usage) addGaps(m *measurement) {
 		missed = append(missed, fmt.Sprintf("%s, with %s known of and not read", t.Bound, humanize.Count(int(t.Unread), "directory", "directories")))
 	}
 	if t.Failed > 0 {
-		missed = append(missed, humanize.Count(int(t.Failed), "file or directory could", "files or directories could")+" not be read")
+		missed = append(missed, humanize.Count(int(t.Failed), "file or directory could", "files or directories could")+" not be read, the first in "+sanitize.Quoted(t.FailedAt, maxPath))
 	}
 	if len(missed) > 0 {
 		u.Unavailable.Note("bytes", strings.Join(missed, "; "))

@@ -17,6 +17,7 @@ type Tree struct {
 	Elsewheres  int               // how many of these there are
 	Unreadable  int64             // directories that this user may not list
 	Failed      int64             // directories and files that could not be read for another reason
+	FailedAt    string            // the first of these directories, or what one of these files is in
 	Unread      int64             // directories that were known of when a bound was reached
 	Bound       string            // the bound that was reached, in words; "" is none
 	ManyLinks   bool              // more files have several names than were told apart

@@ -62,6 +62,7 @@ var otherBounds = []string{
 	"maxClones",  // TestNoMoreClonesAreComparedThanTheirBound
 	"maxLinks",   // beyond it the kernel refuses the path as well
 	"maxThreads", // of which one that is seen is enough
+	"maxPlace",   // of a name that is shown
 }
 
 func many(directory string, n int) map[string]string {
@@ -89,6 +90,19 @@ func TestFilesBeyondTheBoundAreNoPass(t *testing.T) {
 	m := &machine{}
 	if f := r.list(&r.programs).Find(m.othersCanChange).Judge(func([]foundFile) audit.Finding { return audit.Passed("") }); f.Status == audit.Pass {
 		t.Errorf("%+v", f)
+	}
+}
+
+// A verdict that is missing says where the first folder is that could not be read.
+func TestAWalkThatIsNotWholeSaysWhere(t *testing.T) {
+	r := walkResult{sum: filetree.Sum{Unseen: 2, UnseenAt: "/srv/\"odd\""}}
+	r.unread.Add(1)
+	if got := r.incomplete(); got != `folders and files that could not be read: 3, the first in "/srv/'odd'"` {
+		t.Error(got)
+	}
+	r.sum = filetree.Sum{}
+	if got := r.incomplete(); got != "folders and files that could not be read: 1" {
+		t.Error(got)
 	}
 }
 

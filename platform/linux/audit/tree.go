@@ -17,6 +17,7 @@ import (
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
 	"sentinel/internal/posixacl"
+	"sentinel/internal/sanitize"
 	"sentinel/platform/linux/audit/filetree"
 )
 
@@ -168,13 +169,19 @@ type walkResult struct {
 	writable, unowned, setuid, programs fileList
 }
 
+const maxPlace = 160 // characters
+
 // incomplete says why a walk did not see everything; "" when it did.
 func (r *walkResult) incomplete() string {
 	switch {
 	case r.sum.Cut:
 		return fmt.Sprintf("the walk ended at its bound, after %d files", r.sum.Entries)
 	case r.sum.Unseen+r.unread.Load() > 0:
-		return fmt.Sprintf("folders and files that could not be read: %d", r.sum.Unseen+r.unread.Load())
+		text := fmt.Sprintf("folders and files that could not be read: %d", r.sum.Unseen+r.unread.Load())
+		if r.sum.Unseen > 0 {
+			text += ", the first in " + sanitize.Quoted(r.sum.UnseenAt, maxPlace)
+		}
+		return text
 	default:
 		return ""
 	}

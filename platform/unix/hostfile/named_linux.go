@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -16,16 +17,43 @@ import (
 
 // OpenNamed opens a file without the links of /proc (openat2(2), Linux 5.6). Kernels and filters of system
 // calls that do not know it follow them; no user could mount such a file system before Linux 5.11.
+//
+// A path of any length is opened, in pieces that the kernel takes (PATH_MAX): users may make directories as deep
+// as they like, and what they keep there is not to be unseen.
 func OpenNamed(path string, flags int) (fd int, err error) {
+	at := unix.AT_FDCWD
+	for len(path) >= unix.PathMax {
+		end := strings.LastIndexByte(path[:unix.PathMax-1], '/')
+		if end <= 0 {
+			break // a name that none can have
+		}
+		next, err := openNamedAt(at, path[:end], unix.O_PATH|unix.O_DIRECTORY)
+		closeAt(at)
+		if err != nil {
+			return -1, err
+		}
+		at, path = next, strings.TrimLeft(path[end:], "/")
+	}
+	defer closeAt(at)
+	return openNamedAt(at, path, flags)
+}
+
+func closeAt(at int) {
+	if at != unix.AT_FDCWD {
+		unix.Close(at) //nolint:errcheck // nothing was written
+	}
+}
+
+func openNamedAt(at int, path string, flags int) (fd int, err error) {
 	flags |= unix.O_CLOEXEC
 	if flags&unix.O_PATH == 0 {
 		flags |= unix.O_LARGEFILE // openat2 refuses it beside O_PATH
 	}
 	for {
 		if hasOpenat2() {
-			fd, err = unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_NO_MAGICLINKS})
+			fd, err = unix.Openat2(at, path, &unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_NO_MAGICLINKS})
 		} else {
-			fd, err = unix.Open(path, flags, 0)
+			fd, err = unix.Openat(at, path, flags, 0)
 		}
 		if !errors.Is(err, unix.EINTR) {
 			return fd, err

@@ -85,6 +85,49 @@ func TestAnInterruptedOpenIsMadeAgain(t *testing.T) {
 	}
 }
 
+// A path that is longer than the kernel takes names a file as any other does, and leads through no link of /proc.
+func TestAPathOfAnyLengthIsOpened(t *testing.T) {
+	t.Cleanup(func() { hasOpenat2 = sync.OnceValue(findOpenat2) })
+	dir, name := t.TempDir(), strings.Repeat("d", 250)
+	at, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		next, err := at, at.Mkdir(name, 0o755)
+		if err == nil {
+			next, err = at.OpenRoot(name)
+		}
+		at.Close()
+		if at = next; err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer at.Close()
+	if err := at.WriteFile("f", []byte("deep"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	deep := strings.Repeat("/"+name, 40) + "/f"
+	for _, openat2 := range []bool{true, false} {
+		hasOpenat2 = func() bool { return openat2 && findOpenat2() }
+		if text, err := Text(dir + deep); err != nil || text != "deep" {
+			t.Errorf("%q, %v", text, err)
+		}
+		if _, err := Stat(dir + deep + "/none"); !errors.Is(err, unix.ENOTDIR) {
+			t.Error(err)
+		}
+	}
+	hasOpenat2 = sync.OnceValue(findOpenat2)
+	testenv.Need(t, hasOpenat2(), "openat2(2), Linux 5.6")
+	held := filepath.Join(t.TempDir(), "held")
+	if err := os.Symlink("/proc/self/cwd", held); err != nil {
+		t.Fatal(err)
+	}
+	if fd, err := OpenNamed(held+deep, unix.O_PATH); !errors.Is(err, unix.ELOOP) {
+		t.Errorf("%d, %v", fd, err)
+	}
+}
+
 // EPERM is the answer of a filter to a system call that it does not know, and of a security module for one
 // file, which a second walk to it must not get around.
 func TestAFileThatIsRefusedIsNotWalkedToAnotherWay(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -32,16 +33,31 @@ const throughFlags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_C
 // file system included: the kernel compares mounts, not device numbers (openat2(2), Linux 5.6).
 var withinMount = unix.OpenHow{Flags: directoryFlags, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV}
 
+var throughMount = unix.OpenHow{Flags: throughFlags, Resolve: withinMount.Resolve}
+
 // openBelow opens a directory below h; "" is h itself, once more. Older kernels, and filters of
 // system calls that do not know the call, cost a call for each part of the path and tell bind mounts by
-// the mount table alone.
+// the mount table alone. A path that is longer than the kernel takes is opened in pieces.
 func (h handle) openBelow(below string) (handle, error) {
+	if len(below) < unix.PathMax {
+		return h.openPiece(below, &withinMount)
+	}
+	end := strings.LastIndexByte(below[:unix.PathMax-1], '/') // a name has 255 bytes
+	through, err := h.openPiece(below[:end], &throughMount)
+	if err != nil {
+		return handle{}, err
+	}
+	defer through.close()
+	return through.openBelow(below[end+1:])
+}
+
+func (h handle) openPiece(below string, how *unix.OpenHow) (handle, error) {
 	name := below
 	if name == "" {
 		name = "."
 	}
 	for {
-		fd, err := unix.Openat2(h.fd(), name, &withinMount)
+		fd, err := unix.Openat2(h.fd(), name, how)
 		switch {
 		case err == nil:
 			return newHandle(fd), nil

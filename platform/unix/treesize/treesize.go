@@ -110,6 +110,7 @@ type walk struct {
 	elsewhere          []string
 	elsewheres         int
 	unreadable, failed int64
+	failedAt           string // the first directory that could not be read whole
 	unread             int64
 	bound              string
 	abandoned          bool
@@ -303,6 +304,7 @@ func (w *walk) record(d *directory, f found) {
 
 // fail takes over what could not be read. The mutex is held.
 func (w *walk) fail(d *directory, f found) {
+	before := w.failed
 	w.failed += f.failed
 	d.atLeast = d.atLeast || f.failed > 0
 	switch {
@@ -318,6 +320,9 @@ func (w *walk) fail(d *directory, f found) {
 	default:
 		w.failed++
 		d.atLeast = true
+	}
+	if before == 0 && w.failed > 0 {
+		w.failedAt = w.at(d.path())
 	}
 }
 
@@ -365,7 +370,7 @@ func (w *walk) tree() diskusage.Tree {
 	return diskusage.Tree{
 		Bytes: w.bytes, Entries: w.entries.Load() + 1, Directories: w.directories,
 		BySize: w.bySize.sorted(), ByEntries: w.byEntries.sorted(), Files: w.files.sorted(), Watched: w.watched,
-		Elsewhere: w.elsewhere, Elsewheres: w.elsewheres, Unreadable: w.unreadable, Failed: w.failed, Unread: w.unread, Bound: w.bound,
+		Elsewhere: w.elsewhere, Elsewheres: w.elsewheres, Unreadable: w.unreadable, Failed: w.failed, FailedAt: w.failedAt, Unread: w.unread, Bound: w.bound,
 		ManyLinks: len(w.links) >= maxLinks,
 	}
 }

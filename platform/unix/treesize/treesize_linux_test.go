@@ -344,6 +344,57 @@ func TestAReadThatNeverEndsIsAbandoned(t *testing.T) {
 	}
 }
 
+// What lies deeper than the kernel takes a path is measured, with openat2(2) and without.
+func TestDirectoriesOfAnyDepthAreRead(t *testing.T) {
+	dir, name := plain(t), strings.Repeat("d", 250)
+	at, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		next, err := at, at.Mkdir(name, 0o755)
+		if err == nil {
+			next, err = at.OpenRoot(name)
+		}
+		at.Close()
+		if at = next; err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer at.Close()
+	if err := at.WriteFile("large", make([]byte, 8<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, missing := range []int{0, 1 << 30} {
+		testenv.Intercept(t, unix.SYS_OPENAT2, func(n int) unix.Errno {
+			if n < missing {
+				return unix.ENOSYS
+			}
+			return 0
+		}, func() {
+			tree := walkOf(t, dir, Options{})
+			if tree.Entries != 42 || tree.Bytes < 8<<20 || !tree.Complete() || len(tree.Files) != 1 || tree.Files[0].Path != dir+strings.Repeat("/"+name, 40)+"/large" {
+				t.Errorf("%d entries, %d bytes, %d failed at %.300q", tree.Entries, tree.Bytes, tree.Failed, tree.FailedAt)
+			}
+		})
+	}
+}
+
+// Of what could not be read the first place is told.
+func TestTheFirstDirectoryThatFailsIsNamed(t *testing.T) {
+	w := newWalk(Options{Root: "/", Dir: "/srv"}, handle{})
+	top := &directory{}
+	for _, c := range []struct {
+		name string
+		f    found
+	}{{"seen", found{}}, {"files", found{failed: 2}}, {"broken", found{err: unix.EIO}}} {
+		w.fail(&directory{parent: top, name: c.name}, c.f)
+	}
+	if tree := w.tree(); tree.Failed != 3 || tree.FailedAt != "/srv/files" {
+		t.Errorf("%d failed, at %q", tree.Failed, tree.FailedAt)
+	}
+}
+
 func TestDirectoriesThatMayNotBeListedAreCounted(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return

@@ -64,6 +64,8 @@ type Sum struct {
 	Entries int64
 	// Unseen counts the directories and files that could not be read.
 	Unseen int64
+	// UnseenAt is the first of these directories, or what one of these files is in.
+	UnseenAt string
 	// Cut says that a bound of time or of entries was reached.
 	Cut bool
 }
@@ -82,7 +84,7 @@ func Walk(ctx context.Context, t Tree, visit func(fd int, dir, name string, e En
 		w.start(ctx, start)
 	}
 	w.running.Wait()
-	return Sum{Entries: min(w.entries.Load(), t.Entries), Unseen: w.unseen.Load(), Cut: w.cut.Load()}
+	return Sum{Entries: min(w.entries.Load(), t.Entries), Unseen: w.unseen.Load(), UnseenAt: w.unseenAt, Cut: w.cut.Load()}
 }
 
 type walk struct {
@@ -92,6 +94,14 @@ type walk struct {
 	running         sync.WaitGroup
 	entries, unseen atomic.Int64
 	cut             atomic.Bool
+	first           sync.Once
+	unseenAt        string
+}
+
+// miss counts what could not be read in a directory.
+func (w *walk) miss(directory string) {
+	w.unseen.Add(1)
+	w.first.Do(func() { w.unseenAt = directory })
 }
 
 // A directory is to be read.
@@ -111,7 +121,7 @@ func (w *walk) start(ctx context.Context, path string) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
 	case err != nil:
-		w.unseen.Add(1)
+		w.miss(path)
 	case w.count(ctx):
 		w.visit(-1, path, "", entryOf(&d.stat))
 		w.descend(ctx, d)
@@ -157,7 +167,7 @@ const batch = 1024
 func (w *walk) read(ctx context.Context, d directory) (found []directory) {
 	f, err := w.open(d)
 	if err != nil {
-		w.unseen.Add(1)
+		w.miss(d.path)
 	}
 	if f == nil {
 		return nil
@@ -176,7 +186,7 @@ func (w *walk) read(ctx context.Context, d directory) (found []directory) {
 		}
 		if len(list) == 0 {
 			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
-				w.unseen.Add(1)
+				w.miss(d.path)
 			}
 			return found
 		}
@@ -227,7 +237,7 @@ func (w *walk) look(d directory, fd int, one fs.DirEntry, found []directory) []d
 	switch e := entryOf(&st); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		w.unseen.Add(1)
+		w.miss(d.path)
 	case e.Is(Regular):
 		w.visit(fd, d.path, one.Name(), e)
 	case e.Is(Directory) && path != "" && st.Dev == d.stat.Dev:

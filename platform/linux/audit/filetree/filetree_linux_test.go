@@ -150,16 +150,17 @@ func TestWalkEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A path longer than the kernel takes cannot be read; it must not pass for
-// seen.
-func TestWalkSaysWhatIsTooDeep(t *testing.T) {
+// A path longer than the kernel takes is seen whole.
+func TestWalkSeesWhatIsVeryDeep(t *testing.T) {
 	root := t.TempDir()
 	name := strings.Repeat("d", 250)
 	dir, err := os.OpenRoot(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 20 {
+	want := map[string]bool{"/": true}
+	for level := range 20 {
+		want[strings.Repeat("/"+name, level+1)] = true
 		if err := dir.Mkdir(name, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -170,9 +171,19 @@ func TestWalkSaysWhatIsTooDeep(t *testing.T) {
 		}
 		dir = next
 	}
+	if err := dir.WriteFile("program", nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	dir.Close()
-	if _, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}}); sum.Unseen == 0 || sum.Whole() {
-		t.Errorf("%+v", sum)
+	want[strings.Repeat("/"+name, 20)+"/program"] = true
+	seen, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}})
+	for path := range seen {
+		if !want[path] {
+			t.Errorf("%q", path)
+		}
+	}
+	if len(seen) != len(want) || !sum.Whole() {
+		t.Errorf("%d of %d are seen, %+v", len(seen), len(want), sum)
 	}
 }
 
@@ -191,7 +202,7 @@ func TestWalkSaysWhatItMayNotRead(t *testing.T) {
 	}
 	testenv.Become(t, testenv.Nobody)
 	got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}})
-	if diff := cmp.Diff([]string{"/", "/closed", "/open", "/open/x"}, paths(got)); diff != "" || sum.Unseen != 1 || sum.Cut {
+	if diff := cmp.Diff([]string{"/", "/closed", "/open", "/open/x"}, paths(got)); diff != "" || sum.Unseen != 1 || sum.UnseenAt != "/closed" || sum.Cut {
 		t.Errorf("%+v\n%s", sum, diff)
 	}
 }
