@@ -122,6 +122,8 @@ type Reading struct {
 	PIDs  []int    // of what is named, where it is processes
 	// Object is what a command about a reason needs; "" is nothing.
 	Object string
+	// Proven is how much of Value nobody but root can have written; nil is all. The rest is at most a warning.
+	Proven *float64
 }
 
 // A Reader reads one.
@@ -158,8 +160,18 @@ func (f *Figure) reasons(r *Report, t Thresholds) []Reason {
 	case f.Default.Severity != "":
 		return wrong(f.Code, t[f.Key].Severity, *value > 0, f.message(r, *value))
 	default:
-		return reach(f.Code, t[f.Key].Level, *value, f.message(r, *value))
+		return proven(r.readings[f.Key].Proven, t[f.Key].Level, reach(f.Code, t[f.Key].Level, *value, f.message(r, *value)))
 	}
+}
+
+// proven makes a warning of what is critical only by what anybody can have written.
+func proven(part *float64, level Level, reasons []Reason) []Reason {
+	for i := range reasons {
+		if part != nil && *part < level.Critical {
+			reasons[i].Severity, reasons[i].Threshold = Warning, &level.Warning
+		}
+	}
+	return reasons
 }
 
 // maxNames is how many names a message has, and maxName bounds each, in characters: the name of a process, what it

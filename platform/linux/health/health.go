@@ -15,6 +15,7 @@ import (
 
 	"sentinel/internal/health"
 	domain "sentinel/internal/processes"
+	"sentinel/internal/sysexec"
 	"sentinel/platform/linux/cgroup"
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/processes"
@@ -36,6 +37,7 @@ type source struct {
 	meter  *groupMeter
 	looked *look
 	table  *processes.Source
+	runner sysexec.Runner // nil where no program may be run
 	// inContainer reports whether the tree is that of a container. It is found out once: that takes six files.
 	inContainer func() bool
 }
@@ -56,7 +58,9 @@ var errNotLive = errors.New("the tree is not a live system")
 // measured: statfs would answer for this machine.
 func Sources(root string, table *processes.Source) health.Sources {
 	s := newSource(root, table)
-	if root != "/" {
+	if root == "/" {
+		s.runner = sysexec.Host{}
+	} else {
 		s.mounts = s.mounts.WithStatfs(func(string) (mounts.Usage, error) { return mounts.Usage{}, errNotLive })
 	}
 	return s.sources()

@@ -19,7 +19,7 @@ import (
 )
 
 // errNoRecord is about machines whose failed logins are in the journal alone: to start a program that
-// reads it costs more than all else that health reads.
+// reads it each minute costs more than all else that health reads.
 var errNoRecord = errors.New("no file here records them, and health does not read the journal")
 
 // maxGuessers is how many addresses are named.
@@ -30,28 +30,38 @@ const maxGuessers = 3
 const guessing = 20
 
 // failedLogins counts the failed logins of the last hour and names the addresses, those of the most
-// first.
-func (s source) failedLogins(context.Context) (health.Reading, error) {
+// first. An address is named only where root alone could have written it.
+func (s source) failedLogins(ctx context.Context) (health.Reading, error) {
 	now := time.Now()
-	lately, err := logins.New(s.root, nil, func() time.Time { return now }).Lately(now.Add(-time.Hour))
+	lately, err := logins.New(s.root, s.runner, func() time.Time { return now }).Lately(ctx, now.Add(-time.Hour))
 	if hostfile.Missing(err) {
 		return health.Reading{}, errNoRecord
 	}
-	if err != nil && lately.Failures < guessing {
+	all := max(lately.Failures, lately.Claimed)
+	if err != nil && all < guessing {
 		return health.Reading{}, err
 	}
-	r := health.Reading{Value: float64(lately.Failures)}
-	guessers := slices.SortedFunc(maps.Keys(lately.ByAddress), func(a, b string) int {
-		return cmp.Or(cmp.Compare(lately.ByAddress[b], lately.ByAddress[a]), cmp.Compare(a, b))
-	})
-	for _, address := range guessers[:min(maxGuessers, len(guessers))] {
-		r.Names = append(r.Names, fmt.Sprintf("%d from %s", lately.ByAddress[address], address))
-	}
-	if more := len(guessers) - len(r.Names); more > 0 {
-		r.Names = append(r.Names, fmt.Sprintf("and from %d more", more))
+	r := health.Reading{Value: float64(all), Names: guessers(lately.ByAddress)}
+	if more := all - lately.Failures; more > 0 {
+		r.Proven = new(float64(lately.Failures))
+		r.Names = append(r.Names, fmt.Sprintf("%d stand in %s alone, where any user can write", more, lately.File))
 	}
 	if err != nil {
 		r.Names = append(r.Names, "perhaps more: "+err.Error())
 	}
 	return r, nil
+}
+
+// guessers names the addresses of the most.
+func guessers(byAddress map[string]int) (names []string) {
+	list := slices.SortedFunc(maps.Keys(byAddress), func(a, b string) int {
+		return cmp.Or(cmp.Compare(byAddress[b], byAddress[a]), cmp.Compare(a, b))
+	})
+	for _, address := range list[:min(maxGuessers, len(list))] {
+		names = append(names, fmt.Sprintf("%d from %s", byAddress[address], address))
+	}
+	if more := len(list) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and from %d more", more))
+	}
+	return names
 }

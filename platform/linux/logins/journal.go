@@ -60,11 +60,7 @@ func (r *Reader) entries(ctx context.Context, since, begins time.Time) (logins.L
 		return logins.Log{}, err
 	}
 	log := logins.Log{Name: "journal", From: begins}
-	ofRoot := []string{"_UID=0"}
-	for _, p := range logins.Programs() {
-		ofRoot = append(ofRoot, "SYSLOG_IDENTIFIER="+p)
-	}
-	lines, from, err := r.part(ctx, &log, since, bound{maxRootLines, journalLimit}, ofRoot)
+	lines, from, err := r.part(ctx, &log, since, bound{maxRootLines, journalLimit}, ofRoot())
 	if err != nil {
 		return logins.Log{}, err
 	}
@@ -80,6 +76,15 @@ func (r *Reader) entries(ctx context.Context, since, begins time.Time) (logins.L
 	}
 	log.Lines = append(parseJournal(lines, names, true), parseJournal(ofUsers, names, false)...)
 	return log, nil
+}
+
+// ofRoot matches what programs of logins have written as root.
+func ofRoot() []string {
+	matches := []string{"_UID=0"}
+	for _, p := range logins.Programs() {
+		matches = append(matches, "SYSLOG_IDENTIFIER="+p)
+	}
+	return matches
 }
 
 // A bound is of what is read at once.

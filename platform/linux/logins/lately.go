@@ -6,12 +6,16 @@ package logins
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"time"
 
 	"sentinel/internal/logins"
+	"sentinel/platform/linux/accounts"
+	"sentinel/platform/linux/journald"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -23,19 +27,27 @@ const maxLately = 1024
 // any user can write there. The first is what an hour takes where nobody does.
 var latelyParts = []int{64 << 10, 512 << 10, 4 << 20}
 
+// latelyLimit bounds the run of journalctl for [Reader.Lately].
+const latelyLimit = 2 * time.Second
+
+// enough failures in a file of syslog are worth a look into the journal, which knows who wrote them.
+const enough = 20
+
 // A Lately is how many logins have failed since a moment. Where there were more than is read, it counts
 // those that were read.
 type Lately struct {
-	Failures  int
+	Failures  int            // by btmp or the journal, where root alone writes
 	ByAddress map[string]int // of those that came from one
+	Claimed   int            // in a file of syslog, where that has more: any user can write there
+	File      string         // its name
 }
 
-// Lately counts failed logins from the end of btmp and from that of a file of syslog, whichever has
-// more: a server that takes only keys writes to the file alone, and a wrong password of su to btmp as well. It
-// runs no program. The error is that of btmp where both are missing, and otherwise says that the file
-// could not be read back to that moment: what was counted, which whoever fills the file must not take away,
-// stands beside it.
-func (r *Reader) Lately(since time.Time) (Lately, error) {
+// Lately counts failed logins from the end of btmp and from that of a file of syslog: a server that takes
+// only keys writes to the file alone, and a wrong password of su to btmp as well. Where the file has more, and
+// many, the journal decides, if it can be read; a program runs for nothing less. The error is that of btmp where
+// both are missing, and otherwise says that the file could not be read back to that moment: what was counted,
+// which whoever fills the file must not take away, stands beside it.
+func (r *Reader) Lately(ctx context.Context, since time.Time) (Lately, error) {
 	list, _, _, err := r.records(btmpFile, "", maxLately)
 	var failures []logins.Event
 	for _, rec := range list {
@@ -49,15 +61,59 @@ func (r *Reader) Lately(since time.Time) (Lately, error) {
 		if hostfile.Missing(fileErr) {
 			continue
 		}
-		if logged.Failures > found.Failures {
-			found = logged
+		if logged > found.Failures {
+			found.Claimed, found.File = logged, name
 		}
-		if err = fileErr; found.Failures >= maxLately {
+		if err = fileErr; max(found.Failures, logged) >= maxLately {
 			err = nil
 		}
 		break
 	}
+	if found.Claimed >= enough || err != nil && !hostfile.Missing(err) {
+		if attested, whole, journalErr := r.attested(ctx, since); journalErr == nil {
+			found, err = found.beside(attested, whole, err)
+		}
+	}
 	return found, err
+}
+
+// beside takes what the journal has, where that is more than btmp has. A journal that has all of the time
+// leaves nothing to a file.
+func (l Lately) beside(journal Lately, whole bool, err error) (Lately, error) {
+	if journal.Failures < l.Failures {
+		journal.Failures, journal.ByAddress = l.Failures, l.ByAddress
+	}
+	if whole {
+		return journal, nil
+	}
+	if l.Claimed > journal.Failures {
+		journal.Claimed, journal.File = l.Claimed, l.File
+	}
+	return journal, err
+}
+
+// attested counts the failures that programs of root have written to the journal, and says whether that
+// tells of all the time.
+func (r *Reader) attested(ctx context.Context, since time.Time) (found Lately, whole bool, err error) {
+	if r.runner == nil {
+		return Lately{}, false, fs.ErrNotExist
+	}
+	j := journald.Journal{Root: r.root}
+	span, err := j.Span()
+	if err != nil {
+		return Lately{}, false, err
+	}
+	names, err := accounts.Read(r.root)
+	if err != nil {
+		return Lately{}, false, err
+	}
+	var log logins.Log
+	entries, from, err := r.part(ctx, &log, since, bound{maxRootLines, latelyLimit}, ofRoot())
+	failures := logins.Failures(parseJournal(entries, names, true))
+	found = latelyOf(failures[max(0, len(failures)-maxLately):])
+	whole = found.Failures >= maxLately ||
+		!span.Begins.After(since) && !from.After(since) && !r.writtenAfter(span) && len(log.Notes) == 0 && len(j.Holes(since, r.now())) == 0
+	return found, whole, err
 }
 
 func latelyOf(failures []logins.Event) Lately {
@@ -72,18 +128,16 @@ func latelyOf(failures []logins.Event) Lately {
 }
 
 // logged counts the failures in a file of syslog.
-func (r *Reader) logged(name string, since time.Time) (found Lately, err error) {
+func (r *Reader) logged(name string, since time.Time) (found int, err error) {
 	for _, limit := range latelyParts {
 		raw, cut, err := r.latest(name, limit, since)
-		if more := latelyOf(logins.Failures(r.latelyLines(raw, cut, since))); more.Failures >= found.Failures {
-			found = more
-		}
-		if err != nil || !cut || found.Failures >= maxLately || r.reaches(raw, cut, since) {
+		found = max(found, latelyOf(logins.Failures(r.latelyLines(raw, cut, since))).Failures)
+		if err != nil || !cut || found >= maxLately || r.reaches(raw, cut, since) {
 			return found, err
 		}
 	}
 	return found, fmt.Errorf("the last %d MB of %s do not reach back to %s; %d are in them",
-		latelyParts[len(latelyParts)-1]>>20, name, since.UTC().Format(time.RFC3339), found.Failures)
+		latelyParts[len(latelyParts)-1]>>20, name, since.UTC().Format(time.RFC3339), found)
 }
 
 // latest reads the end of a file of syslog, and, where the file began since, that of the one that was

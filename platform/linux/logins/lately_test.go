@@ -20,23 +20,23 @@ import (
 
 func lately(t *testing.T, files map[string]string) (Lately, error) {
 	t.Helper()
-	return New(testenv.Plant(t, files), nil, func() time.Time { return now }).Lately(now.Add(-time.Hour))
+	return New(testenv.Plant(t, files), nil, func() time.Time { return now }).Lately(t.Context(), now.Add(-time.Hour))
 }
 
 func TestFailuresOfTheLastHour(t *testing.T) {
 	old := strings.Repeat(record(6, "ssh:notty", "root", "203.0.113.1", now.Add(-2*time.Hour)), 5)
 	btmp := old + strings.Repeat(record(6, "ssh:notty", "root", "203.0.113.9", now.Add(-time.Minute)), 30) + record(6, "tty1", "mira", "", now) + record(6, "tty1", "x", "", now.Add(99*time.Hour))
 	got, err := lately(t, map[string]string{"var/log/btmp": btmp})
-	if diff := cmp.Diff(Lately{31, map[string]int{"203.0.113.9": 30}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(Lately{Failures: 31, ByAddress: map[string]int{"203.0.113.9": 30}}, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
 	log := "Nov 23 11:59:00 host sshd[7]: Connection closed by authenticating user root 203.0.113.9 port 1 [preauth]\nNov 23 11:59:00 host cron[7]: x\nNov 23 09:59:00 host sshd[7]: Connection closed by authenticating user root 203.0.113.9 port 2 [preauth]\n"
 	got, err = lately(t, map[string]string{"var/log/btmp": old, "var/log/auth.log": log})
-	if diff := cmp.Diff(Lately{1, map[string]int{"203.0.113.9": 1}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(Lately{ByAddress: map[string]int{}, Claimed: 1, File: "/var/log/auth.log"}, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
 	got, err = lately(t, map[string]string{"var/log/btmp": ""})
-	if diff := cmp.Diff(Lately{0, map[string]int{}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(Lately{ByAddress: map[string]int{}}, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
 	if _, err := lately(t, nil); !hostfile.Missing(err) {
@@ -89,11 +89,11 @@ func TestFailuresAreNotHiddenBehindWhatUsersLog(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got, err := New(root, nil, func() time.Time { return now }).Lately(now.Add(-time.Hour))
+			got, err := New(root, nil, func() time.Time { return now }).Lately(t.Context(), now.Add(-time.Hour))
 			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Fatalf("%v, want %q", err, c.err)
 			}
-			if got.Failures != c.want {
+			if max(got.Failures, got.Claimed) != c.want || got.Claimed > 0 && got.Failures >= got.Claimed {
 				t.Errorf("%+v, want %d", got, c.want)
 			}
 		})
@@ -102,22 +102,48 @@ func TestFailuresAreNotHiddenBehindWhatUsersLog(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(root, "var/log/auth.log.1"), now, now.Add(-2*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := New(root, nil, func() time.Time { return now }).Lately(now.Add(-time.Hour)); err != nil || got.Failures != 1 {
+	if got, err := New(root, nil, func() time.Time { return now }).Lately(t.Context(), now.Add(-time.Hour)); err != nil || got.Claimed != 1 {
 		t.Errorf("rotated before: %v, %+v", err, got)
+	}
+}
+
+// The journal knows who wrote what a file only claims.
+func TestTheJournalDecidesAboutWhatAFileClaims(t *testing.T) {
+	guessed := strings.Repeat(entry(0, "sshd", "Failed password for root from 198.51.100.7 port 1 ssh2", now.Add(-time.Minute)), 30)
+	written := strings.Repeat(entry(1001, "sshd", "Failed password for root from 203.0.113.9 port 1 ssh2", now), 30)
+	claim := Lately{ByAddress: map[string]int{}, Claimed: 40, File: "/var/log/auth.log"}
+	for what, c := range map[string]struct {
+		begins   time.Time
+		lines    int
+		journal  *journalctlSays
+		want     Lately
+		attempts int
+	}{
+		"written by a user":     {now.Add(-48 * time.Hour), 40, &journalctlSays{root: written}, Lately{ByAddress: map[string]int{}}, 1},
+		"guessed":               {now.Add(-48 * time.Hour), 40, &journalctlSays{root: guessed + written}, Lately{Failures: 30, ByAddress: map[string]int{"198.51.100.7": 30}}, 1},
+		"a journal that is new": {now.Add(-30 * time.Minute), 40, &journalctlSays{root: guessed}, Lately{Failures: 30, ByAddress: map[string]int{"198.51.100.7": 30}, Claimed: 40, File: "/var/log/auth.log"}, 1},
+		"one that is damaged":   {now.Add(-48 * time.Hour), 40, &journalctlSays{exit: 1, stderr: "Bad message\n"}, claim, 1},
+		"not worth a program":   {now.Add(-48 * time.Hour), enough - 1, &journalctlSays{root: guessed}, Lately{ByAddress: map[string]int{}, Claimed: enough - 1, File: "/var/log/auth.log"}, 0},
+	} {
+		root := journalRoot(t, c.begins, map[string]string{"var/log/auth.log": strings.Repeat(attempt(90), 3) + strings.Repeat(attempt(1), c.lines)})
+		got, err := New(root, c.journal, func() time.Time { return now }).Lately(t.Context(), now.Add(-time.Hour))
+		if diff := cmp.Diff(c.want, got); diff != "" || err != nil || len(c.journal.asked) != c.attempts {
+			t.Errorf("%s: %v, %d runs %s", what, err, len(c.journal.asked), diff)
+		}
 	}
 }
 
 // A server on the internet has gigabytes of failures; the end of them is read.
 func TestFailuresOfTheLastHourAreBounded(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"var/log/btmp": strings.Repeat(record(6, "ssh:notty", "root", "203.0.113.9", now), 5000)})
-	got, err := New(root, nil, func() time.Time { return now }).Lately(now.Add(-time.Hour))
+	got, err := New(root, nil, func() time.Time { return now }).Lately(t.Context(), now.Add(-time.Hour))
 	if err != nil || got.Failures != maxLately {
 		t.Errorf("%v, %+v", err, got)
 	}
 	if err := os.Truncate(filepath.Join(root, "var/log/btmp"), 1<<33); err != nil { // most of it a hole
 		t.Fatal(err)
 	}
-	if got, err := New(root, nil, func() time.Time { return now }).Lately(now.Add(-time.Hour)); err != nil || got.Failures != 0 {
+	if got, err := New(root, nil, func() time.Time { return now }).Lately(t.Context(), now.Add(-time.Hour)); err != nil || got.Failures != 0 {
 		t.Errorf("%v, %+v", err, got)
 	}
 }
@@ -150,7 +176,7 @@ func BenchmarkLately(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			r := New(testenv.Plant(b, files), nil, func() time.Time { return now })
 			for b.Loop() {
-				if _, err := r.Lately(now.Add(-time.Hour)); err != nil {
+				if _, err := r.Lately(b.Context(), now.Add(-time.Hour)); err != nil {
 					b.Fatal(err)
 				}
 			}
