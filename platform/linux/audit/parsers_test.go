@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/moby/sys/mountinfo"
 
+	"sentinel/internal/audit"
 	"sentinel/internal/testenv"
 	"sentinel/platform/linux/audit/filetree"
 	"sentinel/platform/linux/packages"
@@ -119,11 +120,48 @@ func TestObjectionsAreToWhatNoPackageShips(t *testing.T) {
 		"an override of a shell":  {"/bin/bash", 0o4755, packages.File{Package: "p", Mode: -1, Override: true}, "which gives a shell or writes any file"},
 		"as the data have it":     {"/bin/bbsuid", 0o4111, packages.File{Package: "p", Mode: 0o4111}, ""},
 		"more than the data have": {"/bin/ping", 0o4755, packages.File{Package: "p", Mode: 0o755}, "which its package ships without"},
+		"more than the override":  {"/usr/bin/at", 0o6755, packages.File{Package: "p", Mode: 0o2755, Override: true}, "which dpkg-statoverride has without"},
+		"the loader of programs":  {"/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", 0o4755, packages.File{Package: "p", Mode: -1}, "which gives a shell or writes any file"},
+		"it runs others":          {"/usr/bin/setpriv", 0o4755, packages.File{Package: "p", Mode: -1}, "which gives a shell or writes any file"},
 		"another bit":             {"/bin/x", 0o6755, packages.File{Package: "p", Mode: 0o2755}, "which its package ships without"},
 		"writable":                {"/usr/bin/su", 0o4757, packages.File{Package: "p", Mode: -1}, "which everyone can write"},
 	} {
 		if got := setuidFault(foundFile{path: c.path, Entry: filetree.Entry{Mode: 0o100000 | c.mode}}, c.of); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// What package data do not say is known of the programs that are shipped so, and of no others.
+func TestOnlyWhatIsKnownToBeShippedSoPasses(t *testing.T) {
+	packaged := packages.File{Package: "p", Mode: -1}
+	for name, c := range map[string]struct {
+		path string
+		mode uint32
+		caps capabilities
+		of   packages.File
+		want audit.Status
+	}{
+		"as Debian ships it":           {"/usr/bin/su", 0o4755, 0, packaged, audit.Pass},
+		"diverted":                     {"/usr/bin/mount.distrib", 0o4755, 0, packaged, audit.Pass},
+		"for the group of its files":   {"/usr/bin/ssh-agent", 0o2755, 0, packaged, audit.Pass},
+		"for root instead":             {"/usr/bin/ssh-agent", 0o4755, 0, packaged, audit.Warn},
+		"both bits":                    {"/usr/bin/tmux", 0o6755, 0, packaged, audit.Warn},
+		"a game with its scores":       {"/usr/games/robots", 0o2755, 0, packaged, audit.Pass},
+		"a helper of authbind":         {"/usr/lib/authbind/helper", 0o4755, 0, packaged, audit.Pass},
+		"a helper of another":          {"/usr/lib/x/helper", 0o4755, 0, packaged, audit.Warn},
+		"not known":                    {"/usr/bin/frobnicate", 0o4755, 0, packaged, audit.Warn},
+		"not known, as the data have":  {"/usr/bin/frobnicate", 0o4755, 0, packages.File{Package: "p", Mode: 0o104755}, audit.Pass},
+		"not known, as overridden":     {"/usr/bin/frobnicate", 0o4755, 0, packages.File{Package: "p", Mode: 0o4755, Override: true}, audit.Pass},
+		"overridden to none":           {"/usr/bin/su", 0o4755, 0, packages.File{Package: "p", Mode: 0o755}, audit.Fail},
+		"capabilities of newuidmap":    {"/usr/bin/newuidmap", 0o755, 1 << 7, packages.File{Package: "p", Mode: 0o755}, audit.Pass},
+		"capabilities that none ships": {"/usr/bin/frobnicate", 0o755, 1 << 7, packages.File{Package: "p", Mode: 0o755}, audit.Warn},
+		"capabilities beside a bit":    {"/usr/bin/chage", 0o2755, 1 << 7, packaged, audit.Warn},
+		"a shell of a package":         {"/usr/bin/dash", 0o4755, 0, packaged, audit.Fail},
+	} {
+		one := foundFile{path: c.path, Entry: filetree.Entry{Mode: 0o100000 | c.mode}, caps: c.caps}
+		if got := judgeSetuid([]foundFile{one}, map[string]packages.File{c.path: c.of}); got.Status != c.want || got.Status != audit.Pass && len(got.Evidence) != 1 {
+			t.Errorf("%s: %+v, want %s", name, got, c.want)
 		}
 	}
 }

@@ -28,18 +28,36 @@ func setuid(ctx context.Context, m *machine) audit.Finding {
 		if err != nil {
 			return audit.Unread("which packages they belong to", err)
 		}
-		var wrong []string
-		for _, s := range found {
-			if why := setuidFault(s, known[s.path]); why != "" {
-				wrong = append(wrong, s.String()+", "+why)
-			}
-		}
-		if len(wrong) == 0 {
-			return audit.Passed(humanize.Count(len(found), "program", "programs") + ", all as packages ship them")
-		}
-		return audit.Failed(humanize.Count(len(wrong), "program gives", "programs give")+" away rights and should not",
-			"Find out who put it there, then take the rights from each one that is named: sudo chmod ug-s FILE, or where capabilities are named: sudo setcap -r FILE", wrong...)
+		return judgeSetuid(found, known)
 	})
+}
+
+// judgeSetuid tells the programs of which it is only not known that their packages ship them so behind the others.
+func judgeSetuid(found []foundFile, known map[string]packages.File) audit.Finding {
+	const fix = "Find out who put it there, then take the rights from each one that is named: sudo chmod ug-s FILE, or where capabilities are named: sudo setcap -r FILE"
+	var wrong, doubtful []string
+	for _, s := range found {
+		if why := setuidFault(s, known[s.path]); why != "" {
+			wrong = append(wrong, s.String()+", "+why)
+		} else if !vouchedFor(s, known[s.path]) {
+			doubtful = append(doubtful, s.String()+", which its package is not known to ship so")
+		}
+	}
+	switch {
+	case len(wrong) > 0:
+		return audit.Failed(humanize.Count(len(wrong), "program gives", "programs give")+" away rights and should not", fix, append(wrong, doubtful...)...)
+	case len(doubtful) > 0:
+		return audit.Warned(humanize.Count(len(doubtful), "program gives", "programs give")+" away rights, and no package is known to ship that",
+			"Install its package again, and compare: sudo apt-get install --reinstall PACKAGE, or sudo pacman -S PACKAGE. "+fix, doubtful...)
+	default:
+		return audit.Passed(humanize.Count(len(found), "program", "programs") + ", all as packages ship them")
+	}
+}
+
+// vouchedFor says whether package data, the administrator's override or the lists of what is shipped have a
+// program of a package so.
+func vouchedFor(s foundFile, of packages.File) bool {
+	return s.caps == 0 && (of.Mode >= 0 || of.Override) || shipsSo(s)
 }
 
 // packagedFiles looks files up in the package data of this system. It has to read
@@ -78,21 +96,20 @@ func (m *machine) setuidPrograms(ctx context.Context) (audit.List[foundFile], er
 }
 
 // setuidFault says what is wrong with a program that has such a bit or capability; "" when nothing
-// is. Package data hold no capabilities.
+// is known to be.
 func setuidFault(s foundFile, of packages.File) string {
 	const rights = filetree.SetUID | filetree.SetGID
+	more := of.Mode >= 0 && s.Mode&rights&^uint32(of.Mode) != 0
 	switch {
 	case s.Mode&filetree.OthersW != 0:
 		return "which everyone can write"
 	case of.Package == "" && (!of.Override || s.caps != 0):
 		return "of no package"
-	case s.caps != 0 && grantsAnything(s.path):
-		return "which gives a shell or writes any file"
-	case of.Override && !grantsAnything(s.path):
-		return ""
-	case of.Mode >= 0 && s.Mode&rights&^uint32(of.Mode) != 0:
+	case more && of.Override:
+		return "which dpkg-statoverride has without"
+	case more:
 		return "which its package ships without"
-	case of.Mode < 0 && grantsAnything(s.path):
+	case grantsAnything(s.path) && (s.caps != 0 || of.Mode < 0 || of.Override):
 		return "which gives a shell or writes any file"
 	default:
 		return ""
@@ -103,6 +120,9 @@ func setuidFault(s foundFile, of packages.File) string {
 // package ships such a one with the set-user-ID bit. Debian's package data hold no modes.
 func grantsAnything(file string) bool {
 	name := path.Base(file)
+	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") { // ld.so(8) runs what it is given
+		return true
+	}
 	if cut := strings.IndexFunc(name, func(r rune) bool { return r == '.' || unicode.IsDigit(r) }); cut > 0 {
 		name = name[:cut]
 	}
@@ -111,11 +131,11 @@ func grantsAnything(file string) bool {
 
 var unrestrictedTools = []string{
 	"ash", "bash", "busybox", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "zsh", // shells
-	"awk", "expect", "gawk", "gdb", "lua", "mawk", "nawk", "node", "nodejs", "original-awk", "perl", "php", "python", "ruby", "tclsh", "wish", // interpreters
+	"awk", "dc", "expect", "gawk", "gdb", "lua", "mawk", "nawk", "node", "nodejs", "original-awk", "perl", "php", "python", "ruby", "sqlite", "tclsh", "wish", // interpreters
 	"ed", "emacs", "ex", "jed", "joe", "less", "man", "mcedit", "more", "nano", "pico", "rview", "rvim", "sed", "vi", "view", "vim", "vimdiff", // editors
-	"capsh", "chroot", "env", "find", "flock", "git", "ionice", "ltrace", "make", "nice", "nohup", "nsenter", "parallel", "run-parts", "script", "setarch",
+	"capsh", "choom", "chroot", "chrt", "env", "find", "flock", "git", "ionice", "ip", "ltrace", "make", "nice", "nohup", "nsenter", "parallel", "prlimit", "run-parts", "runuser", "script", "setarch", "setpriv", "setsid",
 	"start-stop-daemon", "stdbuf", "strace", "systemctl", "systemd-run", "taskset", "timeout", "unshare", "watch", "xargs", // they run others
-	"ar", "base", "cat", "chgrp", "chmod", "chown", "cp", "cpio", "cut", "dd", "diff", "gzip", "head", "install", "ln", "mv", "od", "rsync", "sort",
+	"ar", "base", "cat", "chgrp", "chmod", "chown", "cp", "cpio", "cut", "dd", "diff", "egrep", "fgrep", "grep", "gzip", "head", "install", "ln", "mv", "od", "rsync", "sort",
 	"tac", "tail", "tar", "tee", "uniq", "unzip", "xxd", "xz", "zip", // they read and write files
 	"curl", "docker", "nc", "ncat", "nmap", "openssl", "podman", "scp", "socat", "ssh", "tcpdump", "wget", // they do both over the network
 	"apt", "apt-get", "dnf", "dpkg", "pip", "rpm", "snap", "yum", // they install

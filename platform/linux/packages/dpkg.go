@@ -33,11 +33,12 @@ func (f Finder) dpkg(ctx context.Context, paths []string, known map[string]File)
 			f.dpkgPackage(info, found, known)
 		}
 	})
-	for _, name := range parseOverrides(overrides) {
+	for name, mode := range parseOverrides(overrides) {
 		for _, path := range w[name] {
-			file := known[path]
-			file.Mode, file.Override = -1, true
-			known[path] = file
+			file, packaged := known[path]
+			if file.Mode, file.Override = mode, mode&0o6000 != 0; packaged || file.Override {
+				known[path] = file
+			}
 		}
 	}
 	f.dpkgStatus(known)
@@ -162,18 +163,17 @@ func parseDiversions(raw []byte) map[string]string {
 	return moved
 }
 
-// parseOverrides returns the files whose mode the administrator overrode with one
-// that has the set-user-ID or set-group-ID bit: "root crontab 2755 /usr/bin/crontab".
-func parseOverrides(raw []byte) []string {
-	var list []string
+// parseOverrides returns the modes that the administrator gave files: "root crontab 2755 /usr/bin/crontab".
+func parseOverrides(raw []byte) map[string]int {
+	modes := map[string]int{}
 	for line := range strings.Lines(string(raw)) {
 		f := strings.SplitN(strings.TrimRight(line, "\n"), " ", 4)
 		if len(f) != 4 {
 			continue
 		}
-		if mode, err := strconv.ParseUint(f[2], 8, 12); err == nil && mode&0o6000 != 0 {
-			list = append(list, f[3])
+		if mode, err := strconv.ParseUint(f[2], 8, 12); err == nil {
+			modes[f[3]] = int(mode)
 		}
 	}
-	return list
+	return modes
 }

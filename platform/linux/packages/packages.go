@@ -38,7 +38,8 @@ type File struct {
 	Version string // of that package; "" where it is not known
 	Digest  string // of the content as packaged: MD5, SHA-1 or SHA-256 in hexadecimal, "" where it is not held
 	Mode    int    // as packaged, with the type of file for rpm; -1 where the data do not hold it
-	// Override says that the administrator has given it another mode (dpkg-statoverride(1)).
+	// Override says that the administrator has given it a mode with the set-user-ID or set-group-ID bit
+	// (dpkg-statoverride(1)). Mode is then that one, as for every file with such a record.
 	Override bool
 }
 

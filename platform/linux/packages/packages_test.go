@@ -34,7 +34,7 @@ func TestParsersOfPackageData(t *testing.T) {
 		t.Error(diff)
 	}
 	overrides := parseOverrides([]byte("root crontab 2755 /usr/bin/crontab\nroot root 0755 /usr/bin/plain\nroot mail 4755 /usr/lib/a b\nroot root x /y\nshort\n"))
-	if diff := cmp.Diff([]string{"/usr/bin/crontab", "/usr/lib/a b"}, overrides); diff != "" {
+	if diff := cmp.Diff(map[string]int{"/usr/bin/crontab": 0o2755, "/usr/bin/plain": 0o755, "/usr/lib/a b": 0o4755}, overrides); diff != "" {
 		t.Error(diff)
 	}
 	sums := parseSums([]byte(md5Empty + "  usr/bin/a b\nnonsense\n" + md5Empty + " one blank\nXX  usr/bin/x\n"))
@@ -101,7 +101,7 @@ func TestFilesAreThoseOfTheirPackages(t *testing.T) {
 			"var/lib/dpkg/diversions":            "/usr/bin/sudo\n/usr/bin/su\nother\n",
 			"var/lib/dpkg/info/login:amd64.list": "/usr/bin/sudo\n",
 			"var/lib/dpkg/statoverride":          "root root 4755 /usr/bin/-x\n",
-		}, nil, map[string]File{"/usr/bin/su": {Package: "login", Mode: -1}, "/usr/bin/-x": {Mode: -1, Override: true}}, nil},
+		}, nil, map[string]File{"/usr/bin/su": {Package: "login", Mode: -1}, "/usr/bin/-x": {Mode: 0o4755, Override: true}}, nil},
 		"dpkg beside another manager": {map[string]string{"var/lib/dpkg/status": "", "lib/apk/db/installed": "P:busybox\nF:usr/bin\nR:su\n"},
 			nil, map[string]File{"/usr/bin/su": {Package: "busybox", Mode: 0o755}}, nil},
 		"apk": {map[string]string{"lib/apk/db/installed": "P:busybox\nV:1.37-r1\nF:bin\nR:su\na:0:0:4755\n"},
@@ -216,7 +216,7 @@ func FuzzPackageData(f *testing.F) {
 	f.Add("P:a\nV:1\nF:bin\nR:su\na:0:0:4755\n0104755 () a 1 /usr/bin/su\n" + md5Empty + "  x\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		raw := []byte(text)
-		for _, name := range append(parseOverrides(raw), slices.Collect(maps.Values(parseDiversions(raw)))...) {
+		for _, name := range append(slices.Collect(maps.Keys(parseOverrides(raw))), slices.Collect(maps.Values(parseDiversions(raw)))...) {
 			if !strings.Contains(text, name) {
 				t.Errorf("made up %q", name)
 			}
