@@ -21,7 +21,7 @@ import (
 var surfaces = map[string][]string{
 	"linux": {
 		"accounts", "aptconf", "caller", "cgroup", "conntrack", "cpuinfo", "errqueue", "fuse", "interfaces", "journald", "mounts", "netattr", "packages", "pidfd", "posture", "procfs", "release", "resolvconf", "scheduling", "sessions", "sockdiag", "sysfs",
-		"systemd", "tunnels", "utmp", "virt", "wireguard",
+		"systemd", "tunnels", "unitfile", "utmp", "virt", "wireguard",
 	},
 	"darwin": {
 		"codesign", "diskutil", "extensions", "inet", "launchctl", "lsof", "mount", "netstat", "pfctl", "posture", "prefs", "plist", "ps", "release", "routing", "sessions",

@@ -9,6 +9,7 @@ import (
 
 	"sentinel/internal/lazyregexp"
 	"sentinel/platform/linux/aptconf"
+	"sentinel/platform/linux/unitfile"
 	"sentinel/platform/unix/shellscript"
 )
 
@@ -59,9 +60,9 @@ func dpkgHooks(text string, sh *shellscript.Reader) []hook {
 // execHook reads the one command of a file with sections.
 func execHook(text string, sh *shellscript.Reader) []hook {
 	var one hook
-	settings(text, func(_, name, value string) {
+	unitfile.Settings(text, func(_, name, value string) {
 		if name == "Exec" {
-			one.programs = sh.Command(split(value))
+			one.programs = sh.Command(unitfile.Words(value))
 		}
 	})
 	return []hook{one}
@@ -72,7 +73,7 @@ func actionHooks(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	eachLine(text, func(number int, line string, _ []string) {
 		if words := strings.SplitN(line, ":", 5); len(words) == 5 {
-			list = append(list, hook{words[0], number, line, sh.Command(split(words[4]))})
+			list = append(list, hook{words[0], number, line, sh.Command(unitfile.Words(words[4]))})
 		}
 	})
 	return list
@@ -159,7 +160,7 @@ func keyHandlers(text string, sh *shellscript.Reader) []hook {
 func fileRules(text string, sh *shellscript.Reader) []hook {
 	var one hook
 	eachLine(text, func(_ int, line string, _ []string) {
-		if words := split(line); len(words) > 6 && strings.ContainsAny(words[0][:min(len(words[0]), 1)], "LC") && path.IsAbs(words[6]) && sh.Command(words[6:7]) != nil {
+		if words := unitfile.Words(line); len(words) > 6 && strings.ContainsAny(words[0][:min(len(words[0]), 1)], "LC") && path.IsAbs(words[6]) && sh.Command(words[6:7]) != nil {
 			one.programs = append(one.programs, words[6])
 		}
 	})
@@ -198,9 +199,9 @@ func acpiActions(text string, sh *shellscript.Reader) []hook {
 // managerEnvironment finds libraries that the service manager makes every service, or itself, load.
 func managerEnvironment(text string, sh *shellscript.Reader) []hook {
 	var list []hook
-	settings(text, func(_, name, value string) {
+	unitfile.Settings(text, func(_, name, value string) {
 		if name == "DefaultEnvironment" || name == "ManagerEnvironment" {
-			list = append(list, hook{name: name, content: name + value, programs: sh.Command(split(value))})
+			list = append(list, hook{name: name, content: name + value, programs: sh.Command(unitfile.Words(value))})
 		}
 	})
 	return list
@@ -241,7 +242,7 @@ func xinetdServices(text string, sh *shellscript.Reader) []hook {
 			off = value == "yes"
 		case strings.TrimSpace(name) == "server":
 			lines = append(lines, line)
-			one.programs = append(one.programs, sh.Command(split(value))...)
+			one.programs = append(one.programs, sh.Command(unitfile.Words(value))...)
 		}
 	})
 	end()

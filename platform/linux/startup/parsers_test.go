@@ -53,17 +53,6 @@ func TestUnitsAreReadWithTheirDropIns(t *testing.T) {
 	}
 }
 
-func TestLinesAreSplitOutsideOfQuotes(t *testing.T) {
-	for text, want := range map[string][]string{
-		`/bin/sh -c 'a b "c"' "d\"e" ''`: {"/bin/sh", "-c", `a b "c"`, `d"e`, ""},
-		"  ":                             nil, `a\ b`: {"a b"}, `"open`: {"open"},
-	} {
-		if diff := cmp.Diff(want, split(text)); diff != "" {
-			t.Errorf("%q: %s", text, diff)
-		}
-	}
-}
-
 func TestStacksOfPAMNameTheirModules(t *testing.T) {
 	got := pamLines("#%PAM\n@include common\nauth required pam_a.so x y # c\n-session\t[success=1 default=ignore]\t/opt/b.so\nauth include system-auth\nauth sufficient \\\n pam_c.so\nauth required\n")
 	if diff := cmp.Diff([]pamLine{{"pam_a.so", []string{"x", "y"}}, {"/opt/b.so", []string{}}, {"pam_c.so", []string{}}}, got, cmp.AllowUnexported(pamLine{})); diff != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sentinel/internal/startup"
+	"sentinel/platform/linux/unitfile"
 	"sentinel/platform/unix/authkeys"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/shellscript"
@@ -98,7 +99,9 @@ func matchOf(set sshdconf.Setting) string {
 	return "Match " + set.Match
 }
 
-func plainCommand(r *shellscript.Reader, value string) []string { return r.Command(split(value)) }
+func plainCommand(r *shellscript.Reader, value string) []string {
+	return r.Command(unitfile.Words(value))
+}
 
 // subsystem returns what a subsystem runs, behind its name.
 func subsystem(r *shellscript.Reader, value string) []string {

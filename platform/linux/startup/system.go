@@ -9,6 +9,7 @@ import (
 
 	"sentinel/internal/lazyregexp"
 	"sentinel/internal/startup"
+	"sentinel/platform/linux/unitfile"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/shellscript"
 )
@@ -172,7 +173,7 @@ func udevPrograms(text string, sh *shellscript.Reader) []string {
 			continue
 		}
 		for _, match := range udevRun.Get().FindAllStringSubmatch(line, -1) {
-			for i, name := range sh.Command(split(match[1])) {
+			for i, name := range sh.Command(unitfile.Words(match[1])) {
 				if i == 0 && !strings.Contains(name, "/") {
 					name = "/usr/lib/udev/" + name
 				}
@@ -245,7 +246,7 @@ func (s *survey) kernel() {
 		return
 	}
 	sh := shellscript.NewReader(len(raw))
-	for _, word := range split(strings.TrimSpace(string(raw))) {
+	for _, word := range unitfile.Words(strings.TrimSpace(string(raw))) {
 		at := slices.IndexFunc(kernelParameters, func(p string) bool { return strings.HasPrefix(word, p) })
 		if at < 0 || kernelParameters[at] == "init_on" {
 			continue
@@ -253,7 +254,7 @@ func (s *survey) kernel() {
 		_, value, _ := strings.Cut(word, "=")
 		e := &entry{Entry: startup.Entry{Kind: startup.KernelParameter, Name: word, File: name, Identity: word, When: "boot", User: "root", Enabled: new(true), Origin: startup.NoPackage}}
 		if strings.HasPrefix(word, "init=") || strings.HasPrefix(word, "rdinit=") || strings.HasPrefix(word, "systemd.run=") {
-			for _, program := range sh.Command(split(value)) {
+			for _, program := range sh.Command(unitfile.Words(value)) {
 				e.Programs = append(e.Programs, startup.Program{Path: program})
 			}
 		}
@@ -276,11 +277,11 @@ func autostart(name, text string, sh *shellscript.Reader) (startup.Entry, []stri
 	e := startup.Entry{Kind: startup.Autostart, Name: name, When: "graphical login"}
 	hidden := false
 	var programs []string
-	settings(text, func(section, key, value string) {
+	unitfile.Settings(text, func(section, key, value string) {
 		switch {
 		case section != "Desktop Entry":
 		case key == "Exec":
-			programs = sh.Command(split(value))
+			programs = sh.Command(unitfile.Words(value))
 		case key == "Hidden", key == "X-GNOME-Autostart-enabled":
 			hidden = hidden || value == map[string]string{"Hidden": "true", "X-GNOME-Autostart-enabled": "false"}[key]
 		}
@@ -312,10 +313,10 @@ func (s *survey) dbus() {
 func busService(name, user, text string, sh *shellscript.Reader) (startup.Entry, []string) {
 	e := startup.Entry{Kind: startup.DBusService, Name: strings.TrimSuffix(name, ".service"), When: "a call on the bus", User: user, Enabled: new(true)}
 	var programs []string
-	settings(text, func(_, key, value string) {
+	unitfile.Settings(text, func(_, key, value string) {
 		switch key {
 		case "Exec":
-			programs = sh.Command(split(value))
+			programs = sh.Command(unitfile.Words(value))
 		case "User":
 			e.User = value
 		case "SystemdService":

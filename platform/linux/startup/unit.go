@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"sentinel/platform/linux/unitfile"
 	"sentinel/platform/unix/shellscript"
 )
 
@@ -56,7 +57,7 @@ func (u *unit) read(name, text string) {
 	}
 	u.size += len(text)
 	own := ownSection(name)
-	settings(text, func(section, name, value string) {
+	unitfile.Settings(text, func(section, name, value string) {
 		u.foreign = u.foreign || !isGenerated(name, value)
 		switch {
 		case section == "Unit" && name == "SourcePath":
@@ -99,7 +100,7 @@ func (u unit) programs() ([]string, error) {
 		}
 	}
 	for _, line := range u.environment {
-		list = append(list, sh.Command(split(line))...)
+		list = append(list, sh.Command(unitfile.Words(line))...)
 	}
 	return shellscript.Once(list), sh.Err()
 }
@@ -120,69 +121,9 @@ func loadedBy(text string, sh *shellscript.Reader) []string {
 func execPrograms(line string, sh *shellscript.Reader) []string {
 	rest := strings.TrimLeft(line, "-:+!|@")
 	renamed := strings.Contains(line[:len(line)-len(rest)], "@")
-	words := split(rest)
+	words := unitfile.Words(rest)
 	if renamed && len(words) > 1 { // the second word is the name that it gets
 		words = append(words[:1], words[2:]...)
 	}
 	return sh.Command(words)
-}
-
-// split splits a line at blanks outside of quotes.
-func split(line string) []string {
-	var words []string
-	var word strings.Builder
-	quote, has := byte(0), false
-	for i := 0; i < len(line); i++ {
-		c := line[i]
-		switch {
-		case c == '\\' && i+1 < len(line):
-			i++
-			word.WriteByte(line[i])
-			has = true
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote == 0 && (c == '"' || c == '\''):
-			quote, has = c, true
-		case quote == 0 && (c == ' ' || c == '\t'):
-			if has {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			has = false
-		default:
-			word.WriteByte(c)
-			has = true
-		}
-	}
-	if has {
-		words = append(words, word.String())
-	}
-	return words
-}
-
-// settings calls use for each setting of a file with sections, as of systemd.syntax(7) and desktop
-// entries. A backslash at the end joins the next line.
-func settings(text string, use func(section, name, value string)) {
-	section := ""
-	var joined strings.Builder // a file may be of nothing but such lines
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
-		trimmed := strings.TrimSpace(line)
-		if strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
-			continue
-		}
-		if before, ok := strings.CutSuffix(line, `\`); ok && joined.Len() < maxFile {
-			joined.WriteString(before + " ")
-			continue
-		}
-		line = strings.TrimSpace(joined.String() + line)
-		joined.Reset()
-		if strings.HasPrefix(line, "[") {
-			section = strings.TrimSuffix(line[1:], "]")
-			continue
-		}
-		if name, value, ok := strings.Cut(line, "="); ok {
-			use(section, strings.TrimSpace(name), strings.TrimSpace(value))
-		}
-	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"sentinel/internal/testenv"
 	"sentinel/internal/userdb"
+	"sentinel/platform/linux/unitfile"
 )
 
 // planted is a machine of files and links.
@@ -151,7 +152,7 @@ func TestLinesAreJoinedInTheMemoryOfTheirLength(t *testing.T) {
 		parse      func(text string) string
 	}{
 		{"[S]\na=b" + strings.Repeat("\\\n", lines) + "c\n", "b" + strings.Repeat(" ", lines) + "c", func(text string) (joined string) {
-			settings(text, func(_, _, value string) { joined = value })
+			unitfile.Settings(text, func(_, _, value string) { joined = value })
 			return joined
 		}},
 		{"prerotate\n" + strings.Repeat("#x\n", lines) + "endscript\n", "prerotate\n" + strings.Repeat("#x\n", lines), func(text string) string { return logrotateScripts(text, readerOf(text))[0].content }},

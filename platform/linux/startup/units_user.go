@@ -9,6 +9,7 @@ import (
 
 	"sentinel/internal/startup"
 	"sentinel/internal/userdb"
+	"sentinel/platform/linux/unitfile"
 	"sentinel/platform/unix/shellscript"
 )
 
@@ -190,7 +191,7 @@ func isGenerated(name, value string) bool {
 }
 
 func isCondition(line string) bool {
-	words := split(strings.TrimLeft(line, ":"))
+	words := unitfile.Words(strings.TrimLeft(line, ":"))
 	if len(words) == 0 {
 		return false
 	}
@@ -202,12 +203,12 @@ func isCondition(line string) bool {
 // are filled in at the start.
 func (s *survey) sameCommand(line, desktop string) bool {
 	var words []string
-	settings(desktop, func(section, key, value string) {
+	unitfile.Settings(desktop, func(section, key, value string) {
 		if section == "Desktop Entry" && key == "Exec" {
-			words = slices.DeleteFunc(split(value), func(w string) bool { return len(w) == 2 && w[0] == '%' })
+			words = slices.DeleteFunc(unitfile.Words(value), func(w string) bool { return len(w) == 2 && w[0] == '%' })
 		}
 	})
-	own := split(strings.TrimLeft(line, ":"))
+	own := unitfile.Words(strings.TrimLeft(line, ":"))
 	if len(words) == 0 || len(own) == 0 || !slices.Equal(words[1:], own[1:]) {
 		return false
 	}
