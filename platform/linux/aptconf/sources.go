@@ -152,7 +152,7 @@ func lineEntry(line string, number int) (entry, bool) {
 // apt-pkg/contrib/strutl.cc), and of two with one name the last one counts.
 func lineOptions(text string, at Option) map[string]option {
 	options := map[string]option{}
-	for _, word := range strings.Fields(strings.ReplaceAll(text, `"`, "")) {
+	for word := range strings.FieldsSeq(strings.ReplaceAll(text, `"`, "")) {
 		if plain, err := url.PathUnescape(word); err == nil {
 			word = plain
 		}

@@ -29,7 +29,7 @@ func (s *Source) mountsHere() map[uint64]bool {
 	}
 	numbers := make(map[uint64]bool, len(table))
 	for _, m := range table {
-		numbers[uint64(m.ID)] = true //nolint:gosec // of the kernel, which counts up from 0
+		numbers[uint64(m.ID)] = true
 	}
 	return numbers
 }
@@ -64,7 +64,7 @@ func (s *Source) lineage(pid int) []int {
 }
 
 func mountOf(table []*mountinfo.Info, runs procfs.Held) *mountinfo.Info {
-	at := slices.IndexFunc(table, func(m *mountinfo.Info) bool { return uint64(m.ID) == runs.Mount }) //nolint:gosec // as above
+	at := slices.IndexFunc(table, func(m *mountinfo.Info) bool { return uint64(m.ID) == runs.Mount })
 	if at < 0 {
 		return nil
 	}

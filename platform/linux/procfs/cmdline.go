@@ -108,7 +108,7 @@ func parseGroups(b []byte) (list []int, err error) {
 		if string(name) != "Gid" && string(name) != "Groups" {
 			continue
 		}
-		for _, field := range bytes.Fields(rest) {
+		for field := range bytes.FieldsSeq(rest) {
 			n, ok := number(field)
 			if !ok || n >= 1<<32 {
 				return nil, fmt.Errorf("groups: %w", ErrFormat)
