@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -25,7 +27,7 @@ func containerChecks() []check {
 			ID: "containers.network", Name: "Control of containers over the network", Severity: audit.High, Weight: 8,
 			Reference:   "CIS Docker 2.7",
 			Description: "A control port of Docker without client certificates makes everyone who reaches it root.",
-			Formula:     "PASS when /etc/docker/daemon.json names no tcp:// address but of loopback, or demands client certificates (tlsverify). FAIL otherwise. Does not apply without that file.",
+			Formula:     "PASS when neither /etc/docker/daemon.json nor ExecStart of docker.service names an address of TCP but of loopback, or client certificates are demanded (tlsverify). FAIL otherwise. Does not apply without that file and that service.",
 		}, Run: containerNetwork},
 	}
 }
@@ -66,43 +68,85 @@ func containerSocket(_ context.Context, m *machine) audit.Finding {
 	}
 }
 
-const dockerConfig = "/etc/docker/daemon.json"
+const (
+	dockerConfig = "/etc/docker/daemon.json"
+	dockerUnit   = "docker.service"
+)
 
 func containerNetwork(_ context.Context, m *machine) audit.Finding {
+	command, failed := m.commandOf(dockerUnit)
 	raw, err := m.read(dockerConfig)
-	if hostfile.Missing(err) {
-		return audit.NotApplicable("there is no " + dockerConfig)
+	switch {
+	case hostfile.Missing(err) && len(command.lines) == 0 && failed == nil:
+		return audit.NotApplicable("there is neither " + dockerConfig + " nor a " + dockerUnit)
+	case err != nil && !hostfile.Missing(err):
+		return audit.Unread(dockerConfig, err)
 	}
+	config, err := parseDockerConfig(raw)
 	if err != nil {
 		return audit.Unread(dockerConfig, err)
 	}
-	open, err := openHosts(raw)
-	if err != nil {
-		return audit.Unread(dockerConfig, err)
+	if open := append(config.open(), openArguments(command, config)...); len(open) > 0 {
+		return audit.Failed("Docker is controlled over the network without client certificates", "Remove the tcp:// address from hosts in "+dockerConfig+" or from ExecStart (sudo systemctl edit docker), or set tlsverify with certificates; then: sudo systemctl restart docker", open...)
 	}
-	if len(open) > 0 {
-		return audit.Failed("Docker is controlled over the network without client certificates", "Remove the tcp:// address from hosts in "+dockerConfig+", or set tlsverify with certificates; then: sudo systemctl restart docker", open...)
+	if failed != nil {
+		return audit.Unread(dockerUnit, failed)
 	}
 	return audit.Passed("Not over the network without client certificates")
 }
 
-// openHosts returns the addresses of a daemon.json at which dockerd answers
-// everyone, as evidence.
-func openHosts(raw []byte) ([]string, error) {
-	var config struct {
-		Hosts     []string `json:"hosts"`
-		TLSVerify bool     `json:"tlsverify"`
+// A dockerSettings is what a daemon.json says of control.
+type dockerSettings struct {
+	Hosts     []string `json:"hosts"`
+	TLSVerify bool     `json:"tlsverify"`
+}
+
+// parseDockerConfig reads a daemon.json; an empty one says nothing.
+func parseDockerConfig(raw []byte) (dockerSettings, error) {
+	var config dockerSettings
+	if len(raw) > 0 && json.Unmarshal(raw, &config) != nil {
+		return config, errors.New("is not JSON")
 	}
-	if err := json.Unmarshal(raw, &config); err != nil {
-		return nil, errors.New("is not JSON")
-	}
+	return config, nil
+}
+
+// open returns the addresses at which dockerd answers everyone, as evidence.
+func (c dockerSettings) open() []string {
 	var open []string
-	for _, host := range config.Hosts {
-		address, tcp := strings.CutPrefix(host, "tcp://")
-		local := slices.ContainsFunc([]string{"127.", "localhost", "[::1]"}, func(l string) bool { return strings.HasPrefix(address, l) })
-		if tcp && !local && !config.TLSVerify {
+	for _, host := range c.Hosts {
+		if answersOthers(host) && !c.TLSVerify {
 			open = append(open, audit.At(dockerConfig, 0, host))
 		}
 	}
-	return open, nil
+	return open
+}
+
+// openArguments returns those that the service has dockerd answer at (dockerd(8), -H).
+func openArguments(command unitCommand, config dockerSettings) []string {
+	var open []string
+	for _, arguments := range command.arguments() {
+		verifies := config.TLSVerify || slices.Contains(arguments, "--tlsverify") || slices.Contains(arguments, "--tlsverify=true")
+		for _, host := range options(arguments, "H", "host") {
+			if answersOthers(host) && !verifies {
+				open = append(open, audit.At(dockerUnit, 0, "-H "+host))
+			}
+		}
+	}
+	return open
+}
+
+// answersOthers says whether a host of dockerd is more than this one. Without a protocol it is tcp, and without an
+// address localhost (ParseTCPAddr in opts/hosts.go of Docker).
+func answersOthers(host string) bool {
+	protocol, address, named := strings.Cut(strings.TrimSpace(host), "://")
+	if !named {
+		protocol, address = "tcp", host
+	}
+	address, _, _ = strings.Cut(address, "/")
+	if name, _, err := net.SplitHostPort(address); err == nil {
+		address = name
+	}
+	address = strings.Trim(address, "[] ")
+	ip, err := netip.ParseAddr(address)
+	return protocol == "tcp" && address != "" && address != "localhost" && (err != nil || !ip.IsLoopback())
 }

@@ -207,14 +207,41 @@ func TestOneLineParsers(t *testing.T) {
 
 func TestDockerAddressesThatAnswerEveryone(t *testing.T) {
 	for text, want := range map[string]int{
-		`{}`: 0, `{"hosts": ["tcp://0.0.0.0:2375"]}`: 1, `{"hosts": ["tcp://0.0.0.0:2376"], "tlsverify": true}`: 0, `{"hosts": ["tcp://127.0.0.1:2375", "tcp://[::1]:2375", "fd://"]}`: 0, `{"hosts": ["tcp://192.0.2.1"], "tls": true}`: 1,
+		`{}`: 0, ``: 0, `{"hosts": ["tcp://0.0.0.0:2375"]}`: 1, `{"hosts": ["tcp://0.0.0.0:2376"], "tlsverify": true}`: 0, `{"hosts": ["tcp://127.0.0.1:2375", "tcp://[::1]:2375", "fd://", "tcp://localhost", "127.1.2.3:2375"]}`: 0, `{"hosts": ["tcp://192.0.2.1"], "tls": true}`: 1,
+		`{"hosts": ["0.0.0.0:2375", "tcp://127.0.0.1.nip.io:2375", "tcp://localhost.example:2375", "[::]:2375", "tcp://[::]", " 192.0.2.1 "]}`: 6, `{"hosts": [":2375", "tcp://", "tcp://:2375", "unix:///run/docker.sock"]}`: 0,
 	} {
-		if got, err := openHosts([]byte(text)); err != nil || len(got) != want {
+		c, err := parseDockerConfig([]byte(text))
+		if got := c.open(); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	if got, err := openHosts([]byte("{")); err == nil {
+	if got, err := parseDockerConfig([]byte("{")); err == nil {
 		t.Errorf("what is cut off: %v", got)
+	}
+}
+
+func TestDockerIsControlledAsItsServiceHasIt(t *testing.T) {
+	const unit, dropIn = "usr/lib/systemd/system/docker.service", "etc/systemd/system/docker.service.d/10-tcp.conf"
+	files := map[string]string{unit: "[Service]\nEnvironmentFile=-/etc/default/docker\nExecStart=/usr/sbin/dockerd -H fd:// $DOCKER_OPTS\n"}
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  audit.Status
+		says  string
+	}{
+		"as Debian has it":   {files, audit.Pass, ""},
+		"a drop-in":          {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H tcp://0.0.0.0:2375\n", dockerConfig[1:], "{}"), audit.Fail, "docker.service: -H tcp://0.0.0.0:2375"},
+		"another form":       {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd --host=0.0.0.0:2375\n"), audit.Fail, "docker.service: -H 0.0.0.0:2375"},
+		"its variable":       {with(files, "etc/default/docker", "# x\nDOCKER_OPTS=\"--dns 192.0.2.1 -H 192.0.2.1\"\n"), audit.Fail, "docker.service: -H 192.0.2.1"},
+		"taken back":         {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H tcp://:2375\n"), audit.Pass, ""},
+		"with certificates":  {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd --tlsverify -H tcp://0.0.0.0:2376\n"), audit.Pass, ""},
+		"a hidden drop-in":   {with(files, dropIn, "", "usr/lib/systemd/system/docker.service.d/10-tcp.conf", "[Service]\nExecStart=dockerd -H 0.0.0.0\n"), audit.Pass, ""},
+		"no Docker":          {map[string]string{"etc/": ""}, "", ""},
+		"a file that is big": {with(files, "etc/default/docker", strings.Repeat("#", maxFile+1)), "", ""},
+	} {
+		f := ask(t, "containers.network", c.files)
+		if f.Status != c.want || c.says != "" && (len(f.Evidence) != 1 || f.Evidence[0] != c.says) {
+			t.Errorf("%s: %+v, want %q %s", name, f, c.want, c.says)
+		}
 	}
 }
 
@@ -237,8 +264,12 @@ func FuzzLines(f *testing.F) {
 		easyCommunities(snmpConfig, text)
 		countRules(text)
 		supportEnd(text)
-		if hosts, err := openHosts(raw); err != nil && hosts != nil {
-			t.Errorf("%v, %v", hosts, err)
+		if c, err := parseDockerConfig(raw); err == nil && len(c.open()) > len(c.Hosts) {
+			t.Errorf("%v", c)
 		}
+		c := unitCommand{environment: map[string]string{}}
+		c.take(text)
+		c.set("ExecStart", text, new([]string))
+		c.arguments()
 	})
 }
