@@ -10,7 +10,6 @@ import (
 	"sentinel/internal/audit"
 	"sentinel/internal/firewall"
 	"sentinel/internal/humanize"
-	"sentinel/internal/network"
 	"sentinel/internal/reach"
 	"sentinel/platform/darwin/lsof"
 	"sentinel/platform/darwin/posture"
@@ -53,7 +52,7 @@ func (m *machine) reachable(ctx context.Context) (listeners.Sockets, error) {
 	}
 	return m.listeners.Get(func() (listeners.Sockets, error) {
 		return listeners.Host{
-			Source: m.Sockets, Judge: m.reach(ctx), Rules: []listeners.PortRule{internalRule}, Keep: func(network.Socket) bool { return true },
+			Source: m.Sockets, Judge: m.reach(ctx), Rules: []listeners.PortRule{internalRule},
 		}.Reachable(ctx)
 	})
 }

@@ -324,3 +324,44 @@ func TestTheNameOfAProgramThatIsGoneTellsNothing(t *testing.T) {
 		}
 	}
 }
+
+// A port that the kernel gives to clients hides no server, and a port of a client no other program.
+func TestAPortOfClientsHidesNoServer(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	mounted(t, "/mnt")
+	copyOf(t, "/bin/sleep", "/mnt/chronyd", 0o755)
+	copyOf(t, "/bin/sleep", "/mnt/other", 0o755)
+	for what, c := range map[string]struct {
+		port, uid int
+		program   string
+		want      string
+	}{
+		"a client":                     {45000, 0, "/mnt/chronyd", "Nothing but SSH; 1 socket of clients of the system left out"},
+		"of an account of the system":  {45001, 123, "/mnt/chronyd", "Nothing but SSH; 1 socket of clients of the system left out"},
+		"a server of a user":           {51820, 1000, "/mnt/other", "1 port beside SSH: 51820/udp"},
+		"a client that a user started": {45002, 1000, "/mnt/chronyd", "1 port beside SSH: 45002/udp"},
+		"beyond the clients' ports":    {61000, 0, "/mnt/chronyd", "1 port beside SSH: 61000/udp"},
+		"a port of time":               {123, 0, "/mnt/chronyd", "Nothing but SSH; 1 socket of clients of the system left out"},
+		"another program there":        {323, 0, "/mnt/other", "1 port beside SSH: 323/udp"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			socket, err := net.ListenUDP("udp4", &net.UDPAddr{Port: c.port})
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, err := socket.File()
+			if err != nil {
+				t.Fatal(err)
+			}
+			sleeperAs(t, c.uid, c.program, "x", file)
+			if err := errors.Join(socket.Close(), file.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if f := here(t, "services.exposed"); f.Value != c.want {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}

@@ -5,6 +5,7 @@ package audit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -22,7 +23,7 @@ func serviceChecks() []check {
 			ID: "services.exposed", Name: "Services reachable from outside", Severity: audit.Medium, Weight: 4,
 			Reference:   "CIS 2.1.22, Lynis NETW-3012",
 			Description: "Each service that others can reach can be attacked; stop those that nobody needs.",
-			Formula:     "PASS when nothing but SSH and the clients of DHCP and time listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. WARN otherwise, and when its rules do not say or cannot be read.",
+			Formula:     "PASS when nothing but SSH and clients listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. WARN otherwise, and when its rules do not say or cannot be read. Clients are programs of the system for DHCP, time, names and logs, run by root or an account of the system, at their UDP ports (68, 123, 323, 546) and at those of net.ipv4.ip_local_port_range, where they wait for an answer; the value says how many are left out. Where the process is not known, as without root, only the former count. Sockets of SCTP, DCCP and UDP-Lite are not looked at.",
 		}, Run: exposedServices},
 		{About: audit.About{
 			ID: "services.internal", Name: "Internal services not exposed", Severity: audit.High, Weight: 8,
@@ -73,12 +74,7 @@ var internalPorts = map[listeners.Port]string{
 	listeners.UDP(623): "IPMI",
 }
 
-// clientPorts is where the ports begin that Linux gives to clients
-// (net.ipv4.ip_local_port_range).
-const clientPorts = 32768
-
-// reachable lists the sockets that other hosts can reach, once. UDP sockets on
-// client ports are left out: they wait for an answer.
+// reachable lists the sockets that other hosts can reach, once.
 func (m *machine) reachable(ctx context.Context) (listeners.Sockets, error) {
 	if m.Sockets == nil {
 		return listeners.Sockets{}, errNotLive
@@ -86,28 +82,80 @@ func (m *machine) reachable(ctx context.Context) (listeners.Sockets, error) {
 	return m.listeners.Get(func() (listeners.Sockets, error) {
 		return listeners.Host{
 			Source: m.Sockets, Judge: m.Firewall.Firewall(ctx).Reach(), Rules: portRules(), Unowned: "of the kernel, or of another namespace",
-			Keep: func(s network.Socket) bool { return s.Protocol == network.TCP || s.Local.Port() < clientPorts },
 		}.Reachable(ctx)
 	})
 }
 
-// expected are what nearly every machine needs: clients of DHCP and of time.
-var expected = []listeners.Port{listeners.UDP(68), listeners.UDP(546), listeners.UDP(323), listeners.UDP(123)}
+// clientPorts are where nearly every machine has clients of DHCP and of time, which only root opens.
+var clientPorts = []listeners.Port{listeners.UDP(68), listeners.UDP(546), listeners.UDP(323), listeners.UDP(123)}
+
+// udpClients are programs of a system that wait at UDP ports for answers.
+var udpClients = []string{
+	"dhclient", "dhcpcd", "udhcpc", "NetworkManager", "systemd-networkd", "wicked", "connmand", // of DHCP
+	"chronyd", "ntpd", "ntpsec", "systemd-timesyncd", "timesyncd", "openntpd", // of time
+	"systemd-resolved", "avahi-daemon", "unbound", "named", "dnsmasq", "pdns_recursor", "kresd", "nscd", "sssd_be", // of names
+	"rsyslogd", "syslog-ng", "cups-browsed",
+}
 
 func exposedServices(ctx context.Context, m *machine) audit.Finding {
 	sockets, err := m.reachable(ctx)
 	if err != nil {
 		return audit.Unread("sockets", err)
 	}
-	exposed := sockets.All.Find(func(l listeners.Listener) bool { return !slices.Contains(expected, l.Port()) && !m.isSSH(l) })
+	first, last := m.localPorts()
+	leftOut := 0
+	exposed := sockets.All.Find(func(l listeners.Listener) bool {
+		client := m.isClient(l, first, last)
+		if client {
+			leftOut++
+		}
+		return !client && !m.isSSH(l)
+	})
 	return exposed.Judge(func(exposed []listeners.Listener) audit.Finding {
+		without := ""
+		if leftOut > 0 {
+			without = "; " + humanize.Count(leftOut, "socket", "sockets") + " of clients of the system left out"
+		}
 		if len(exposed) == 0 {
-			return audit.Passed("Nothing but SSH")
+			return audit.Passed("Nothing but SSH" + without)
 		}
 		count, ports := listeners.Ports(exposed)
-		return audit.Warned(humanize.Count(count, "port", "ports")+" beside SSH: "+ports,
+		return audit.Warned(humanize.Count(count, "port", "ports")+" beside SSH: "+ports+without,
 			"Stop each service that nobody needs (sudo systemctl disable --now NAME), bind it to 127.0.0.1, or accept it with an exemption.", listeners.Evidence(exposed)...)
 	})
+}
+
+// localPorts are those that the kernel gives to whoever asks for none (ip(7), ip_local_port_range).
+func (m *machine) localPorts() (first, last uint16) {
+	text, err := m.optionalText("/proc/sys/net/ipv4/ip_local_port_range")
+	var low, high uint16
+	if n, bad := fmt.Sscan(text, &low, &high); err != nil || bad != nil || n != 2 {
+		return 32768, 60999
+	}
+	return low, high
+}
+
+// isClient reports a socket of UDP where a program of the system waits for answers. Anybody can serve at the
+// ports that the kernel gives away, and whoever is root at the others.
+func (m *machine) isClient(l listeners.Listener, first, last uint16) bool {
+	port := l.Port()
+	known := slices.Contains(clientPorts, port)
+	if l.PID == 0 || !known && (port.Protocol != network.UDP || port.Number < first || port.Number > last) {
+		return known && l.PID == 0
+	}
+	p, owner, ok := m.programOf(l)
+	if !ok || !p.System {
+		return false
+	}
+	named := slices.Contains(udpClients, p.Name())
+	return named && (owner == m.Owner || procfs.SystemAccount(owner)) || known && owner == m.Owner && p.Name() == "busybox" // udhcpc, ntpd
+}
+
+// programOf is what a listener runs, and whose process it is.
+func (m *machine) programOf(l listeners.Listener) (p procfs.Program, owner int, ok bool) {
+	p, err := procfs.New(m.Root).Program(l.PID, m.Owner)
+	process, ownerErr := m.stat("/proc/" + strconv.Itoa(l.PID))
+	return p, process.UID, errors.Join(err, ownerErr) == nil
 }
 
 // isSSH goes by the program that listens, since a process is called what its owner likes, and by
@@ -116,9 +164,8 @@ func (m *machine) isSSH(l listeners.Listener) bool {
 	if l.Protocol != network.TCP || l.PID == 0 {
 		return l.Port() == listeners.TCP(22)
 	}
-	p, err := procfs.New(m.Root).Program(l.PID, m.Owner)
-	owner, ownerErr := m.stat("/proc/" + strconv.Itoa(l.PID))
-	return errors.Join(err, ownerErr) == nil && owner.UID == m.Owner && p.System && (l.Local.Port() == 22 || sshserver.Listens(p.Name()))
+	p, owner, ok := m.programOf(l)
+	return ok && owner == m.Owner && p.System && (l.Local.Port() == 22 || sshserver.Listens(p.Name()))
 }
 
 // noneOf is a check that none of some ports can be reached.

@@ -83,8 +83,7 @@ type Sockets struct {
 type Host struct {
 	Source network.Source
 	Judge  reach.Judge
-	Keep   func(network.Socket) bool // whether a socket serves others
-	Rules  []PortRule                // the rules that will judge
+	Rules  []PortRule // the rules that will judge
 	// Unowned is said of a socket without an owner although all owners could be looked up; ""
 	// when that cannot be told.
 	Unowned string
@@ -100,7 +99,7 @@ func (h Host) Reachable(ctx context.Context) (Sockets, error) {
 		taken[k] = map[int]int{}
 	}
 	err := h.Source.Sockets(ctx, func(s network.Socket) {
-		if s.State != network.Listen || s.Local.Addr().IsLoopback() || !h.Keep(s) {
+		if s.State != network.Listen || s.Local.Addr().IsLoopback() {
 			return
 		}
 		l := Listener{Socket: s}

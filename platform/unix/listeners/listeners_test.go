@@ -39,8 +39,6 @@ func listening(p network.Protocol, address string, id uint64) network.Socket {
 	return network.Socket{Protocol: p, State: network.Listen, Local: netip.MustParseAddrPort(address), ID: id}
 }
 
-func all(network.Socket) bool { return true }
-
 // openAt are all sockets of a host that others can reach.
 func openAt(t *testing.T, h Host) (list []Listener, err error) {
 	t.Helper()
@@ -71,7 +69,7 @@ func TestReachableHeedsThePacketFilter(t *testing.T) {
 	host := sockets{list: []network.Socket{
 		listening(network.TCP, "0.0.0.0:22", 1), listening(network.UDP, "[::]:22", 2), listening(network.TCP, "0.0.0.0:6379", 3), listening(network.TCP, "192.0.2.1:80", 4),
 	}}
-	list, err := openAt(t, Host{Source: host, Judge: judge, Keep: all, Unowned: "of the kernel"})
+	list, err := openAt(t, Host{Source: host, Judge: judge, Unowned: "of the kernel"})
 	want := []string{"udp [::]:22: of the kernel; not said", "tcp 192.0.2.1:80: of the kernel; not said"}
 	if got := Evidence(list); err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v; want %q", got, err, want)
@@ -86,29 +84,25 @@ func TestReachableLeavesOutLoopbackAndConnections(t *testing.T) {
 		list:   []network.Socket{open, connected, open, listening(network.TCP, "127.0.0.1:5432", 2), listening(network.UDP, "[::]:53", 3)},
 		owners: map[uint64]network.Owner{1: {PID: 7, Name: "redis-server"}},
 	}
-	list, err := openAt(t, Host{Source: host, Judge: wide, Keep: all, Unowned: "of the kernel"})
+	list, err := openAt(t, Host{Source: host, Judge: wide, Unowned: "of the kernel"})
 	want := []string{"udp [::]:53: of the kernel", "tcp 0.0.0.0:6379: redis-server (process 7)"}
 	if got := Evidence(list); err != nil || !slices.Equal(got, want) || list[1].Process != "redis-server" || list[0].Process != "" {
 		t.Errorf("got %q, %v; want %q", got, err, want)
-	}
-	none, err := openAt(t, Host{Source: host, Judge: wide, Keep: func(s network.Socket) bool { return s.Local.Port() > 6379 }})
-	if err != nil || len(none) != 0 {
-		t.Errorf("kept %v, %v", none, err)
 	}
 }
 
 func TestOwnersThatAreNotSeenAreNotGuessed(t *testing.T) {
 	host := sockets{list: []network.Socket{listening(network.TCP, "192.0.2.1:80", 1)}, denied: true}
-	list, err := openAt(t, Host{Source: host, Judge: wide, Keep: all, Unowned: "of the kernel"})
+	list, err := openAt(t, Host{Source: host, Judge: wide, Unowned: "of the kernel"})
 	if want := "tcp 192.0.2.1:80: its process cannot be seen"; err != nil || len(list) != 1 || list[0].String() != want {
 		t.Errorf("got %v, %v; want %s", list, err, want)
 	}
 	host.denied, host.err = false, &network.SkippedError{Processes: 1, Users: []int{1000}}
-	if list, err := openAt(t, Host{Source: host, Judge: wide, Keep: all, Unowned: "of the kernel"}); err != nil || len(list) != 1 || list[0].owner != notSeen {
+	if list, err := openAt(t, Host{Source: host, Judge: wide, Unowned: "of the kernel"}); err != nil || len(list) != 1 || list[0].owner != notSeen {
 		t.Errorf("too many files to look at: %v, %v", list, err)
 	}
 	host.err = errors.New("lsof is gone")
-	if list, err := openAt(t, Host{Source: host, Judge: wide, Keep: all}); !errors.Is(err, host.err) || list != nil {
+	if list, err := openAt(t, Host{Source: host, Judge: wide}); !errors.Is(err, host.err) || list != nil {
 		t.Errorf("got %v, %v", list, err)
 	}
 }
@@ -132,7 +126,7 @@ func TestNobodyHidesThePortsOfOthers(t *testing.T) {
 		s := network.Socket{Protocol: network.TCP, State: network.Listen, Local: netip.AddrPortFrom(netip.IPv4Unspecified(), 2000+i), UID: 1000}
 		list = append([]network.Socket{s}, list...)
 	}
-	open, err := openAt(t, Host{Source: sockets{list: list}, Judge: wide, Keep: all})
+	open, err := openAt(t, Host{Source: sockets{list: list}, Judge: wide})
 	count, text := Ports(open)
 	if err != nil || count != 1251 || !strings.HasSuffix(text, ", 31337/tcp and 1241 more") {
 		t.Errorf("%d ports: %s, %v", count, text, err)
@@ -147,7 +141,7 @@ func TestPortRuleNamesEachServiceOnce(t *testing.T) {
 	host := sockets{list: []network.Socket{
 		listening(network.TCP, "192.0.2.1:6379", 1), listening(network.TCP, "[2001:db8::1]:6379", 2), listening(network.UDP, "0.0.0.0:161", 3), listening(network.UDP, "0.0.0.0:6379", 4),
 	}}
-	sockets, err := Host{Source: host, Judge: wide, Keep: all, Rules: []PortRule{rule}}.Reachable(t.Context())
+	sockets, err := Host{Source: host, Judge: wide, Rules: []PortRule{rule}}.Reachable(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +186,7 @@ func TestAFloodOfSocketsHidesNone(t *testing.T) {
 		{"telnet behind a flood at a port of a rule", append(manyAt(nil, 40_000, 6000), telnet), audit.Fail, "1 service listens: telnet; not all was read: more than 2000 sockets listen"},
 		{"X11 behind a flood at its own port", append(manyAt(nil, 40_000, 6000), x11), "", "more than 2000 sockets listen"},
 	} {
-		sockets, err := Host{Source: sockets{list: c.list}, Judge: onlyWeb, Keep: all, Rules: []PortRule{rule}}.Reachable(t.Context())
+		sockets, err := Host{Source: sockets{list: c.list}, Judge: onlyWeb, Rules: []PortRule{rule}}.Reachable(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
