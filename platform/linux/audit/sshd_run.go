@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,11 @@ func (m *machine) readSSHD(ctx context.Context) (sshdconf.Server, error) {
 	if program == "" {
 		return sshdconf.Server{}, errNoSSH
 	}
-	file := m.firstExisting("/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config")
+	options, err := m.sshdOptions()
+	if err != nil {
+		return sshdconf.Server{}, err
+	}
+	file := cmp.Or(options.file, m.firstExisting("/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config"))
 	if file == "" {
 		return sshdconf.Server{}, errors.New("there is a server and no sshd_config")
 	}
@@ -44,9 +49,10 @@ func (m *machine) readSSHD(ctx context.Context) (sshdconf.Server, error) {
 	if err != nil {
 		return sshdconf.Server{}, err
 	}
+	options.over(files)
 	s := sshdconf.Server{Files: files}
 	if m.privileged() {
-		s.Printed = sshdconf.Printed(m.command(ctx, sysexec.Command{Path: program, Args: []string{"-T"}, Timeout: sshdTimeout}))
+		s.Printed = sshdconf.Printed(m.command(ctx, sysexec.Command{Path: program, Args: options.arguments(), Timeout: sshdTimeout}))
 	}
 	return s, nil
 }

@@ -6,11 +6,15 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"sentinel/internal/audit"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
+	"sentinel/platform/unix/sshdconf"
 )
 
 // ask runs one check on a tree of files, as root.
@@ -62,6 +66,64 @@ func TestSSHMatchBlocksCount(t *testing.T) {
 		if f.Status != c.want || c.want == "" && !f.Applies {
 			t.Errorf("%s: %+v, want %q", c.name, f, c.want)
 		}
+	}
+}
+
+// What the service starts sshd with counts more than its file (sshd(8)).
+func TestOptionsOfTheServiceCount(t *testing.T) {
+	const unit, dropIn = "usr/lib/systemd/system/ssh.service", "etc/systemd/system/sshd.service.d/own.conf"
+	debian := map[string]string{"usr/sbin/sshd": "", "etc/ssh/sshd_config": "PermitRootLogin no\nX11Forwarding no\n", unit: "[Service]\nEnvironmentFile=-/etc/default/ssh\nEnvironmentFile=-/etc/sysconfig/sshd\nExecStart=/usr/sbin/sshd -D $SSHD_OPTS $OPTIONS\n"}
+	without := with(debian)
+	delete(without, unit)
+	for name, c := range map[string]struct {
+		files    map[string]string
+		want     audit.Status
+		evidence string
+	}{
+		"none":                  {debian, audit.Pass, ""},
+		"of Debian":             {with(debian, "etc/default/ssh", "SSHD_OPTS=\"-4 -oPermitRootLogin=yes\"\n"), audit.Fail, "ssh.service: permitrootlogin yes"},
+		"of Fedora":             {with(debian, "etc/sysconfig/sshd", "OPTIONS='-o PermitRootLogin=yes'\n"), audit.Fail, "ssh.service: permitrootlogin yes"},
+		"of a drop-in":          {with(debian, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/sshd -D -o \"PermitRootLogin yes\"\n"), audit.Fail, "ssh.service: permitrootlogin yes"},
+		"the first counts":      {with(debian, "etc/default/ssh", "SSHD_OPTS=-oPermitRootLogin=no -oPermitRootLogin=yes\n"), audit.Pass, ""},
+		"another file":          {with(debian, "etc/default/ssh", "SSHD_OPTS=-f /etc/ssh/own\n", "etc/ssh/own", "\nPermitRootLogin yes\n"), audit.Fail, "/etc/ssh/own:2: permitrootlogin yes"},
+		"what is no setting":    {with(debian, "etc/default/ssh", "SSHD_OPTS=-o -T\n"), "", ""},
+		"by its other name":     {with(without, "usr/lib/systemd/system/sshd.service", "[Service]\nExecStart=/usr/sbin/sshd -D -oPermitRootLogin=yes\n"), audit.Fail, "sshd.service: permitrootlogin yes"},
+		"a script, not systemd": {with(without, "etc/default/ssh", "SSHD_OPTS=-oPermitRootLogin=yes\n"), audit.Fail, "/etc/default/ssh: permitrootlogin yes"},
+	} {
+		f := ask(t, "ssh.root_login", c.files)
+		if f.Status != c.want || c.want == "" && !f.Applies || c.evidence != "" && (len(f.Evidence) == 0 || f.Evidence[0] != c.evidence) {
+			t.Errorf("%s: %+v, want %q %s", name, f, c.want, c.evidence)
+		}
+	}
+}
+
+func TestSSHDIsAskedWithTheOptionsOfItsService(t *testing.T) {
+	o, err := optionsOf("ssh.service", [][]string{{"-D", "-oX11Forwarding=yes", "-o", "Ciphers a,b", "-f", "/etc/ssh/own"}})
+	if got := strings.Join(o.arguments(), " "); err != nil || got != "-T -f /etc/ssh/own -o x11forwarding=yes -o ciphers=a,b" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// sshd itself has the options count so.
+func TestSSHDTakesOptionsBeforeItsFile(t *testing.T) {
+	program := testenv.Program(t, "sshd", "openssh-server")
+	testenv.Namespaces(t)
+	if !testenv.Inside(t, "unshare", "--mount", "--propagation", "private", "sh", "-c", `mount -t tmpfs tmpfs /run && mkdir /run/sshd && exec "$@"`, "sh") {
+		return
+	}
+	root := testenv.Plant(t, map[string]string{"config": "PermitRootLogin no\nX11Forwarding no\n"})
+	key := filepath.Join(root, "key")
+	if out, err := exec.CommandContext(t.Context(), testenv.Program(t, "ssh-keygen", "openssh-client"), "-q", "-t", "ed25519", "-N", "", "-f", key).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	o, err := optionsOf("x", [][]string{{"-f", filepath.Join(root, "config"), "-oPermitRootLogin yes", "-o", "PermitRootLogin=no", "-oHostKey=" + key}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := sysexec.Host{}.Run(t.Context(), sysexec.Command{Path: program, Args: o.arguments(), Timeout: sshdTimeout})
+	printed := sshdconf.Printed(r, err)
+	if printed["permitrootlogin"].Value != "yes" || printed["x11forwarding"].Value != "no" {
+		t.Errorf("%v, %+v: %s", err, printed["permitrootlogin"], r.Stderr)
 	}
 }
 

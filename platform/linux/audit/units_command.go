@@ -12,6 +12,7 @@ import (
 
 // A unitCommand is what a service runs, with what its variables are.
 type unitCommand struct {
+	name        string
 	lines       []string // of ExecStart
 	environment map[string]string
 }
@@ -25,7 +26,7 @@ func (m *machine) commandOf(names ...string) (unitCommand, error) {
 	for _, name := range names {
 		for _, directory := range unitDirs {
 			if file == "" && m.exists(directory+name) {
-				file = directory + name
+				file, c.name = directory+name, name
 			}
 			dropInDirs = append(dropInDirs, directory+name+".d")
 		}

@@ -34,7 +34,7 @@ type Setting struct {
 	Keyword string // lower case
 	Value   string // the arguments, separated by one blank
 	File    string // "" when it comes from sshd -T, Default when nothing sets it
-	Line    int
+	Line    int    // 0 for an option of the program
 	// Match is the condition of the block that it stands in, "" outside of one.
 	Match string
 }
@@ -50,6 +50,9 @@ func (s Setting) String() string {
 	}
 	if s.Match != "" {
 		text += " (Match " + s.Match + ")"
+	}
+	if s.Line == 0 {
+		return s.File + ": " + text
 	}
 	return fmt.Sprintf("%s:%d: %s", s.File, s.Line, text)
 }
@@ -120,6 +123,17 @@ func Read(tree Tree, name string) (Config, error) {
 	r.config.Global = map[string]Setting{}
 	r.file(name, raw, "", 0)
 	return r.config, nil
+}
+
+// Option reads the value of -o of sshd(8), a line of its file without the end, which stands in where. ok is false
+// for one that is no setting: sshd would refuse it, or read more than the option.
+func Option(where, text string) (s Setting, ok bool) {
+	words, err := split(text)
+	if err != nil || len(words) < 2 || strings.ContainsAny(text, "\r\n") {
+		return Setting{}, false
+	}
+	keyword := keywordOf(words[0])
+	return Setting{Keyword: keyword, Value: strings.Join(words[1:], " "), File: where}, keyword != "match" && keyword != "include"
 }
 
 // Effective reads the output of sshd -T: one setting a line, all of them, in

@@ -113,6 +113,18 @@ func TestEffectiveSettingsAreThoseThatSshdPrints(t *testing.T) {
 	}
 }
 
+func TestOptionsOfTheProgramAreSettings(t *testing.T) {
+	for text, want := range map[string]string{
+		"PermitRootLogin=yes": "x.service: permitrootlogin yes", "ChallengeResponseAuthentication no": "x.service: kbdinteractiveauthentication no", "Ciphers = \"a,b\"": "x.service: ciphers a,b",
+		"-T": "", "--help=1": "", "Match=all": "", "Include /x": "", "PermitRootLogin": "", "": "", "A 1\nB 2": "", "# x": "",
+	} {
+		s, ok := Option("x.service", text)
+		if ok != (want != "") || ok && s.String() != want {
+			t.Errorf("%q: %q, %v", text, s, ok)
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add("Include a\nPermitRootLogin = \"no\"\n", "Match User x\nA 'b\\' c'\n")
 	f.Add("Include *\n\x00", "Include sshd_config\n")
