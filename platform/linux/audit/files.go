@@ -182,7 +182,7 @@ func bootPassword(_ context.Context, m *machine) audit.Finding {
 		if err != nil {
 			return audit.Unread(path.Dir(file)+"/user.cfg", err)
 		}
-		if asksPassword(string(raw)) || strings.Contains(user, "GRUB2_PASSWORD=grub.pbkdf2") {
+		if asksPassword(string(raw), user) {
 			return audit.Passed("GRUB asks for a password")
 		}
 		return audit.Warned("GRUB asks for no password", fix, audit.At(file, 0, "no superuser with a password"))
@@ -190,18 +190,33 @@ func bootPassword(_ context.Context, m *machine) audit.Finding {
 	return audit.NotApplicable("GRUB is not here")
 }
 
-// asksPassword says whether a grub.cfg sets a superuser and a password for it.
-func asksPassword(config string) bool {
-	user, password := false, false
+// asksPassword says whether a grub.cfg sets a superuser and a password for it. Fedora and Red Hat ask where
+// GRUB2_PASSWORD is set, which user.cfg does (01_users of their grub2-tools): a variable alone is no password.
+func asksPassword(config, userConfig string) bool {
+	user, password, asksForUser := false, false, false
 	for line := range strings.Lines(config) {
 		words := strings.Fields(line)
 		if len(words) < 2 {
 			continue
 		}
 		user = user || words[0] == "set" && strings.HasPrefix(words[1], "superusers=") && strings.Trim(words[1], `"'`) != "superusers="
-		password = password || words[0] == "password_pbkdf2" || words[0] == "password"
+		if (words[0] == "password_pbkdf2" || words[0] == "password") && len(words) > 2 {
+			literal := !strings.Contains(words[2], "$")
+			password, asksForUser = password || literal, asksForUser || strings.Trim(words[2], `"`) == "${GRUB2_PASSWORD}"
+		}
 	}
-	return user && password
+	return user && (password || asksForUser && setsGRUBPassword(userConfig))
+}
+
+// setsGRUBPassword says whether a user.cfg has the hash that grub2-setpassword(8) writes.
+func setsGRUBPassword(userConfig string) bool {
+	hash := ""
+	for line := range strings.Lines(userConfig) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "GRUB2_PASSWORD="); ok {
+			hash = strings.Trim(value, `"'`)
+		}
+	}
+	return strings.HasPrefix(hash, "grub.pbkdf2.")
 }
 
 func stickyBits(_ context.Context, m *machine) audit.Finding {

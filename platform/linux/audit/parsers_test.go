@@ -177,13 +177,6 @@ func TestSettingsOfINIFiles(t *testing.T) {
 }
 
 func TestOneLineParsers(t *testing.T) {
-	for text, want := range map[string]bool{
-		"set superusers=\"root\"\npassword_pbkdf2 root grub.x\n": true, "set superusers=\"\"\npassword x y\n": false, "password_pbkdf2 root x\n": false, "set superusers=root\n": false,
-	} {
-		if got := asksPassword(text); got != want {
-			t.Errorf("GRUB: %q: %v", text, got)
-		}
-	}
 	for text, want := range map[string]int{"": 0, "# rocommunity public\n": 0, "rocommunity public\n": 1, "rocommunity secret\n": 0, "rwcommunity private 127.0.0.1\n": 0, "com2sec n default public\ncom2sec n localhost public\n": 1,
 		"rocommunity \"public\"\n": 1, "ROcommunity 'public' default\n": 1, "rocommunity public notlocalhost.example\n": 1, "com2sec -Cn c n localhost public\n": 0} {
 		if got := easyCommunities(snmpConfig, text); len(got) != want {
@@ -201,6 +194,31 @@ func TestOneLineParsers(t *testing.T) {
 	for text, want := range map[string]string{"rw,hidepid=2": "hidepid=2", "rw": "", "hidepid=0": "", "rw,xhidepid=2": ""} {
 		if got := hidePIDOption(text); got != want {
 			t.Errorf("proc: %q: %q", text, got)
+		}
+	}
+}
+
+func TestGRUBAsksForAPasswordThatIsThere(t *testing.T) {
+	const fedora = "if [ -f ${prefix}/user.cfg ]; then\n  source ${prefix}/user.cfg\n  if [ -n \"${GRUB2_PASSWORD}\" ]; then\n    set superusers=\"root\"\n    export superusers\n    password_pbkdf2 root ${GRUB2_PASSWORD}\n  fi\nfi\n"
+	const own = "set superusers=\"root\"\npassword_pbkdf2 root grub.pbkdf2.sha512.10000.AB.CD\n"
+	for name, c := range map[string]struct {
+		config, user string
+		want         audit.Status
+	}{
+		"a hash":                         {own, "", audit.Pass},
+		"a text":                         {"set superusers=root\npassword root secret\n", "", audit.Pass},
+		"no superuser":                   {"set superusers=\"\"\npassword x y\n", "", audit.Warn},
+		"none that is set":               {"password_pbkdf2 root x\n", "", audit.Warn},
+		"a superuser alone":              {"set superusers=root\n", "", audit.Warn},
+		"without a password":             {"set superusers=root\npassword root\n", "", audit.Warn},
+		"Fedora, as it is installed":     {fedora, "", audit.Warn},
+		"Fedora, with a password":        {fedora, "GRUB2_PASSWORD=grub.pbkdf2.sha512.10000.AB.CD\n", audit.Pass},
+		"Fedora, with one taken back":    {fedora, "GRUB2_PASSWORD=grub.pbkdf2.sha512.10000.AB.CD\nGRUB2_PASSWORD=\n", audit.Warn},
+		"a password that nobody asks of": {"menuentry x {\n}\n", "GRUB2_PASSWORD=grub.pbkdf2.sha512.10000.AB.CD\n", audit.Warn},
+	} {
+		files := map[string]string{"boot/grub2/grub.cfg": c.config, "boot/grub2/user.cfg": c.user}
+		if f := ask(t, "files.boot_password", files); f.Status != c.want {
+			t.Errorf("%s: %+v, want %s", name, f, c.want)
 		}
 	}
 }
@@ -260,7 +278,7 @@ func FuzzLines(f *testing.F) {
 			}
 		}
 		namesDirectoryService(raw)
-		asksPassword(text)
+		asksPassword(text, text)
 		easyCommunities(snmpConfig, text)
 		countRules(text)
 		supportEnd(text)
