@@ -102,6 +102,11 @@ func TestARuleThatSwitchesTheAuditOff(t *testing.T) {
 func TestCommunitiesInFilesBesideTheFirst(t *testing.T) {
 	judgeTrees(t, []treeCase{
 		{"included", "services.snmp", "-- etc/snmp/snmpd.conf --\nincludeDir /etc/snmp/snmpd.conf.d\n-- etc/snmp/snmpd.conf.d/a.conf --\n\nrocommunity \"public\"\n", audit.Fail, "a.conf:2"},
+		{"a file elsewhere", "services.snmp", "-- etc/snmp/snmpd.conf --\nincludeFile /srv/snmp/more\n-- srv/snmp/more --\ncom2sec ro default public # x\n", audit.Fail, "/srv/snmp/more:1"},
+		{"a file beside it", "services.snmp", "-- etc/snmp/snmpd.conf --\nIncludeFile more\n-- etc/snmp/more --\nrocommunity public\n", audit.Fail, "/etc/snmp/more:1"},
+		{"a folder elsewhere", "services.snmp", "-- etc/snmp/snmpd.conf --\nincludeDir /srv/snmp\n-- srv/snmp/a.conf --\nauthcommunity read public\n-- srv/snmp/b --\nrocommunity public\n", audit.Fail, "/srv/snmp/a.conf:1"},
+		{"another folder of snmpd", "services.snmp", "-- usr/share/snmp/snmpd.conf --\nrocommunity public\n", audit.Fail, "/usr/share/snmp/snmpd.conf:1"},
+		{"itself", "services.snmp", "-- etc/snmp/snmpd.conf --\nincludeFile snmpd.conf\n", audit.Pass, ""},
 		{"none", "services.snmp", "-- etc/snmp/snmpd.conf --\nrocommunity x\n", audit.Pass, ""},
 	})
 }

@@ -4,6 +4,8 @@ package audit
 
 import (
 	"context"
+	"errors"
+	"path"
 	"slices"
 	"strings"
 
@@ -16,58 +18,147 @@ const (
 	snmpFolder = "/etc/snmp/snmpd.conf.d" // Debian's file includes it
 )
 
-func snmpCommunity(_ context.Context, m *machine) audit.Finding {
-	if !m.exists(snmpConfig) {
-		return audit.NotApplicable("snmpd is not here")
-	}
-	more, err := m.names(snmpFolder, maxNames)
-	if err != nil && !hostfile.Missing(err) {
-		return audit.Unread(snmpFolder, err)
-	}
-	files := []string{snmpConfig, "/etc/snmp/snmpd.local.conf"}
-	for _, name := range more {
-		if strings.HasSuffix(name, ".conf") {
-			files = append(files, snmpFolder+"/"+name)
-		}
-	}
-	var wrong []string
-	for _, file := range files {
-		text, err := m.optionalText(file)
-		if err != nil {
-			return audit.Unread(file, err)
-		}
-		wrong = append(wrong, easyCommunities(file, text)...)
-	}
-	if len(wrong) > 0 {
-		return audit.Failed("A community that everyone knows", "Use SNMP version 3 with a user (net-snmp-create-v3-user), or another community; then: sudo systemctl restart snmpd", wrong...)
-	}
-	return audit.Passed("None that everyone knows")
+// snmpFolders are where snmpd looks for its files unless SNMPCONFPATH tells others (snmp_config(5)).
+var snmpFolders = []string{
+	"/etc/snmp", "/usr/share/snmp", "/usr/lib/snmp", "/usr/lib64/snmp", "/usr/local/etc/snmp", "/usr/local/share/snmp", "/root/.snmp", "/var/lib/snmp", "/var/lib/net-snmp",
 }
 
-// easyCommunities returns the lines of snmpd.conf(5) with a well-known community
-// (rocommunity COMMUNITY [SOURCE], com2sec NAME SOURCE COMMUNITY), without those that are for this
-// host alone. snmpd reads the first word in any case, and the others with or without quotes.
-func easyCommunities(file, text string) []string {
-	var wrong []string
+// Bounds of what is included.
+const (
+	maxSNMPFiles = 256
+	maxSNMPDepth = 16
+)
+
+var errManySNMPFiles = errors.New("includes more files than expected")
+
+func snmpCommunity(_ context.Context, m *machine) audit.Finding {
+	r := snmpReader{m: m, read: map[string]bool{}}
+	for _, folder := range snmpFolders {
+		r.file(folder+"/snmpd.conf", 0)
+		r.file(folder+"/snmpd.local.conf", 0)
+	}
+	r.folder(snmpFolder, 0)
+	switch {
+	case len(r.wrong) > 0:
+		return audit.Failed("A community that everyone knows", "Use SNMP version 3 with a user (net-snmp-create-v3-user), or another community; then: sudo systemctl restart snmpd", r.wrong...)
+	case r.unread != nil:
+		return audit.Unread(r.unreadFile, r.unread)
+	case len(r.read) == 0:
+		return audit.NotApplicable("snmpd is not here")
+	default:
+		return audit.Passed("None that everyone knows")
+	}
+}
+
+// A snmpReader reads files of snmpd with those that they include (includeFile and includeDir of snmp_config(5)).
+type snmpReader struct {
+	m          *machine
+	read       map[string]bool
+	wrong      []string
+	unreadFile string
+	unread     error
+}
+
+func (r *snmpReader) file(name string, depth int) {
+	if r.read[name] {
+		return
+	}
+	raw, err := r.m.read(name)
+	switch {
+	case hostfile.Missing(err):
+		return
+	case len(r.read) >= maxSNMPFiles || depth > maxSNMPDepth:
+		err = errManySNMPFiles
+	}
+	if err != nil {
+		r.miss(name, err)
+		return
+	}
+	r.read[name] = true
+	r.wrong = append(r.wrong, easyCommunities(name, string(raw))...)
+	for _, w := range snmpLines(string(raw)) {
+		at := path.Join(path.Dir(name), w.words[min(1, len(w.words)-1)])
+		if len(w.words) > 1 && path.IsAbs(w.words[1]) {
+			at = path.Clean(w.words[1])
+		}
+		switch strings.ToLower(w.words[0]) {
+		case "includefile", "includesearch":
+			r.file(at, depth+1)
+		case "includedir":
+			r.folder(at, depth+1)
+		}
+	}
+}
+
+func (r *snmpReader) folder(directory string, depth int) {
+	names, err := r.m.names(directory, maxNames)
+	if err != nil && !hostfile.Missing(err) {
+		r.miss(directory, err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".conf") {
+			r.file(path.Join(directory, name), depth)
+		}
+	}
+}
+
+func (r *snmpReader) miss(name string, err error) {
+	if r.unread == nil {
+		r.unreadFile, r.unread = name, err
+	}
+}
+
+// A snmpLine is a line that is no comment. snmpd reads the first word in any case, and the others with or without
+// quotes.
+type snmpLine struct {
+	number int
+	text   string
+	words  []string
+}
+
+func snmpLines(text string) []snmpLine {
+	var list []snmpLine
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
-		f := strings.Fields(strings.NewReplacer(`"`, "", "'", "").Replace(line))
-		if len(f) < 2 {
-			continue
+		line = strings.TrimSpace(line)
+		if f := strings.Fields(strings.NewReplacer(`"`, "", "'", "").Replace(line)); len(f) > 0 {
+			list = append(list, snmpLine{n, line, f})
 		}
-		community, source := "", ""
-		switch strings.ToLower(f[0]) {
-		case "rocommunity", "rwcommunity", "rocommunity6", "rwcommunity6":
-			community, source = f[1], strings.Join(f[2:min(3, len(f))], "")
-		case "com2sec", "com2sec6":
-			community, source = f[len(f)-1], f[len(f)-2]
-		}
+	}
+	return list
+}
+
+// easyCommunities returns the lines of snmpd.conf(5) with a well-known community, without those that are for this
+// host alone.
+func easyCommunities(file, text string) []string {
+	var wrong []string
+	for _, l := range snmpLines(text) {
+		community, source := communityOf(l.words)
 		if (community == "public" || community == "private") && !slices.Contains(thisHost, source) {
-			wrong = append(wrong, audit.At(file, n, strings.TrimSpace(line)))
+			wrong = append(wrong, audit.At(file, l.number, l.text))
 		}
 	}
 	return wrong
+}
+
+// communityOf returns the community and the source of a line, by their places: rocommunity COMMUNITY [SOURCE],
+// com2sec [-Cn CONTEXT] NAME SOURCE COMMUNITY, authcommunity TYPES COMMUNITY [SOURCE].
+func communityOf(words []string) (community, source string) {
+	keyword, rest := strings.ToLower(words[0]), append(words[1:len(words):len(words)], "", "", "", "", "")
+	if rest[0] == "-Cn" {
+		rest = rest[2:]
+	}
+	switch keyword {
+	case "rocommunity", "rwcommunity", "rocommunity6", "rwcommunity6":
+		return rest[0], rest[1]
+	case "authcommunity":
+		return rest[1], rest[2]
+	case "com2sec", "com2sec6":
+		return rest[2], rest[1]
+	default:
+		return "", ""
+	}
 }
 
 // thisHost are the sources that no other host has.
