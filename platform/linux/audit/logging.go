@@ -4,7 +4,6 @@ package audit
 
 import (
 	"context"
-	"path"
 	"slices"
 	"strings"
 
@@ -79,7 +78,11 @@ func logKept(ctx context.Context, m *machine) audit.Finding {
 	if _, ok := all.daemon(m, "systemd-journal"); !ok {
 		return audit.NotApplicable("no log service runs")
 	}
-	storage, where, err := m.iniSetting("Journal", "Storage", "/etc/systemd/journald.conf", "/usr/lib/systemd/journald.conf.d", "/etc/systemd/journald.conf.d")
+	files, err := m.systemdFiles("journald.conf")
+	if err != nil {
+		return audit.Unread("journald.conf", err)
+	}
+	storage, where, err := m.iniSetting("Journal", "Storage", files...)
 	if err != nil {
 		return audit.Unread("journald.conf", err)
 	}
@@ -93,23 +96,32 @@ func logKept(ctx context.Context, m *machine) audit.Finding {
 	return audit.Warned("The journal is lost with a reboot", "Keep it: sudo mkdir -p /etc/systemd/journald.conf.d; write [Journal] and Storage=persistent into a file there that ends in .conf; then: sudo systemctl restart systemd-journald", where)
 }
 
-// iniSetting returns the last value of a key in a configuration file of systemd
-// and its drop-in directories, and where it is set.
-func (m *machine) iniSetting(section, key, file string, dirs ...string) (value, where string, err error) {
-	files := []string{file}
-	for _, directory := range dirs {
-		names, err := m.names(directory, maxNames)
-		if err != nil && !hostfile.Missing(err) {
-			return "", "", err
-		}
-		for _, name := range names {
-			if strings.HasSuffix(name, ".conf") {
-				files = append(files, path.Join(directory, name))
-			}
-		}
+// systemdFiles returns the files of a configuration of systemd in the order in which they count, the last one most
+// (systemd.conf(5), journald.conf(5)): the first main file, then drop-ins of all folders by their names.
+func (m *machine) systemdFiles(name string) ([]string, error) {
+	var directories []string
+	for _, directory := range []string{"/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"} {
+		directories = append(directories, directory+"/systemd/"+name)
 	}
+	files, err := m.dropIns(".conf", appended(directories, ".d")...)
+	if main := m.firstExisting(directories...); main != "" {
+		files = append([]string{main}, files...)
+	}
+	return files, err
+}
+
+func appended(list []string, ending string) []string {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] += ending
+	}
+	return list
+}
+
+// iniSetting returns the last value of a key in configuration files, and where it is set.
+func (m *machine) iniSetting(section, key string, files ...string) (value, where string, err error) {
 	for _, file := range files {
-		text, err := m.optionalText(file)
+		text, err := m.unitText(file)
 		if err != nil {
 			return "", "", err
 		}
