@@ -46,7 +46,7 @@ func fileChecks() []check {
 			ID: "files.cron", Name: "Permissions of scheduled tasks", Severity: audit.High, Weight: 7, Unusual: true,
 			Reference:   "CIS 2.4.1, Lynis SCHD-7704",
 			Description: "Whoever can write a task that root runs is root.",
-			Formula:     "PASS when /etc/crontab and everything in /etc/cron.* and /etc/periodic belongs to root and only root can write it, and each crontab of a user belongs to that user or root. FAIL otherwise. Does not apply without cron. Skipped when the crontabs of users cannot be seen, or belong to users of a directory service.",
+			Formula:     "PASS when /etc/crontab and everything in /etc/cron.* and /etc/periodic belongs to root and only root can write it, with what leads to it, and each crontab of a user belongs to that user or root. FAIL otherwise. Does not apply without cron. Skipped when the crontabs of users cannot be seen, or belong to users of a directory service.",
 		}, Run: cronPermissions},
 		{About: audit.About{
 			ID: "files.units", Name: "Permissions of service definitions", Severity: audit.High, Weight: 7, Unusual: true,

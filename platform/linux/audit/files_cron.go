@@ -14,10 +14,10 @@ import (
 
 func cronPermissions(_ context.Context, m *machine) audit.Finding {
 	v := fileVerdict{okValue: "each in the right hands", fix: "Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it runs."}
-	v.check(m, "/etc/crontab", m.onlyRootWrites)
-	v.check(m, "/etc/anacrontab", m.onlyRootWrites)
-	for _, directory := range systemCron {
-		v.checkDir(m, directory, func(_ string, f hostfile.Meta) bool { return m.onlyRootWrites(f) })
+	for _, place := range systemCron {
+		if m.exists(place) {
+			v.checkPaths(m, place)
+		}
 	}
 	if v.seen == 0 && v.unread == nil && !slices.ContainsFunc(userCron, m.exists) {
 		return audit.NotApplicable("cron is not here")
@@ -35,11 +35,11 @@ func cronPermissions(_ context.Context, m *machine) audit.Finding {
 	return v.finding()
 }
 
-// systemCron are the folders of what runs as root at its time, userCron those of crontabs; the last of each
-// are those of BusyBox on Alpine.
+// systemCron are the tables and folders of what runs as root at its time, userCron the folders of crontabs; the last of
+// each are those of BusyBox on Alpine.
 var (
 	systemCron = []string{
-		"/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly", "/etc/cron.yearly",
+		"/etc/crontab", "/etc/anacrontab", "/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly", "/etc/cron.yearly",
 		"/etc/periodic/15min", "/etc/periodic/hourly", "/etc/periodic/daily", "/etc/periodic/weekly", "/etc/periodic/monthly",
 	}
 	userCron = []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron", "/var/spool/anacron", "/etc/crontabs"}

@@ -54,6 +54,22 @@ func TestUnitsAreLookedAtWithTheirFolders(t *testing.T) {
 	})
 }
 
+// Whoever decides what a link or an Include leads to decides what sshd and cron do.
+func TestSSHDAndCronAreLookedAtWithWhatLeadsToTheirFiles(t *testing.T) {
+	const sshd = "-- usr/sbin/sshd --\n"
+	judgeTrees(t, []treeCase{
+		{"an included file", "ssh.config_permissions", "folder 0777 srv/team\nmode 0666 srv/team/sshd.conf\n-- srv/team/sshd.conf --\nX11Forwarding no\n-- etc/ssh/sshd_config --\nInclude /srv/team/sshd.conf\n" + sshd, audit.Fail, "/srv/team/sshd.conf: -rw-rw-rw-"},
+		{"the folder of one", "ssh.config_permissions", "folder 0777 srv/team\n-- srv/team/sshd.conf --\nX11Forwarding no\n-- etc/ssh/sshd_config --\nInclude /srv/team/sshd.conf\n" + sshd, audit.Fail, "/srv/team: drwxrwxrwx"},
+		{"a folder that is empty", "ssh.config_permissions", "folder 0777 srv/team\n-- etc/ssh/sshd_config --\nInclude /srv/team/*.conf\n" + sshd, audit.Fail, "/srv/team: drwxrwxrwx"},
+		{"a link into it", "ssh.config_permissions", "folder 0777 srv/team\nlink etc/ssh/sshd_config -> /srv/team/sshd.conf\n-- srv/team/sshd.conf --\nX11Forwarding no\n" + sshd, audit.Fail, "/srv/team: drwxrwxrwx"},
+		{"root's alone", "ssh.config_permissions", "link etc/ssh/sshd_config.d/a.conf -> ../../../srv/team/sshd.conf\n-- srv/team/sshd.conf --\nX11Forwarding no\n-- etc/ssh/sshd_config --\nInclude sshd_config.d/*.conf\n" + sshd, audit.Pass, "4 files and folders"},
+		{"what cannot be read whole", "ssh.config_permissions", "-- etc/ssh/sshd_config --\nInclude /srv/*/sshd.conf\n" + sshd, "", "wildcard"},
+		{"a job by a link", "files.cron", "folder 0777 srv/team\nlink etc/cron.d/job -> /srv/team/job\n-- srv/team/job --\n", audit.Fail, "/srv/team: drwxrwxrwx"},
+		{"the table by a link", "files.cron", "folder 0777 srv/team\nlink etc/crontab -> /srv/team/job\n-- srv/team/job --\n", audit.Fail, "/srv/team: drwxrwxrwx"},
+		{"a job by a link of root's", "files.cron", "link etc/cron.daily/job -> /srv/team/job\n-- srv/team/job --\n", audit.Pass, "2 files and folders"},
+	})
+}
+
 const packagedTool = "-- var/lib/dpkg/status --\nPackage: tool\n-- var/lib/dpkg/info/tool.list --\n/usr/bin/tool\n/usr/share/tool/run\n/var/lib/tool\n-- usr/bin/tool --\n-- usr/share/tool/run --\n"
 
 // What programs load is looked at as the programs are, and where links of them lead.

@@ -109,7 +109,7 @@ func sshChecks() []check {
 			ID: "ssh.config_permissions", Name: "SSH configuration is root's", Severity: audit.High, Weight: 6, Unusual: true,
 			Reference:   "CIS 5.1.1",
 			Description: "Whoever can write the configuration decides who gets in.",
-			Formula:     "PASS when sshd_config and each file of sshd_config.d belong to root and nobody else can write them, nor the folders. FAIL otherwise.",
+			Formula:     "PASS when sshd_config, each file of sshd_config.d and each that is included belong to root and nobody else can write them, nor the folders and links that lead to them. FAIL otherwise. Skipped when not all can be read.",
 		}, Run: sshPermissions},
 	}
 }

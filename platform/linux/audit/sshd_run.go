@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -148,40 +149,51 @@ func matchBlocks(settings []sshdconf.Setting) [][]sshdconf.Setting {
 	return list
 }
 
-// sshPermissions looks at the configuration of every server that is installed.
-func sshPermissions(_ context.Context, m *machine) audit.Finding {
-	var wrong []string
-	looked := 0
-	for _, name := range []string{"/etc/ssh", "/etc/ssh/sshd_config", "/etc/ssh/sshd_config.d", "/usr/etc/ssh/sshd_config"} {
-		list := []string{name}
-		if strings.HasSuffix(name, ".d") {
-			names, err := m.names(name, maxIncluded)
-			if err != nil && !hostfile.Missing(err) {
-				return audit.Unread(name, err)
-			}
-			for _, n := range names {
-				list = append(list, filepath.Join(name, n))
-			}
-		}
-		for _, file := range list {
-			f, err := m.stat(file)
-			if hostfile.Missing(err) {
-				continue
-			}
-			if err != nil {
-				return audit.Unread(file, err)
-			}
-			if looked++; f.UID != m.Owner || f.Mode&0o022 != 0 {
-				wrong = append(wrong, audit.At(file, 0, f.String()))
-			}
-		}
+// sshPermissions looks at the configuration of every server that is installed, and at what leads to each file that
+// sshd reads.
+func sshPermissions(ctx context.Context, m *machine) audit.Finding {
+	v := fileVerdict{}
+	places := []string{"/etc/ssh", "/etc/ssh/sshd_config", "/etc/ssh/sshd_config.d", "/usr/etc/ssh/sshd_config"}
+	names, err := m.names(places[2], maxIncluded)
+	if err != nil && !hostfile.Missing(err) {
+		v.noteUnread(places[2], err)
+	}
+	for _, name := range names {
+		places = append(places, filepath.Join(places[2], name))
+	}
+	server, err := m.sshd(ctx)
+	if !errors.Is(err, errNoSSH) && !hostfile.Missing(err) && err != nil {
+		v.noteUnread("sshd_config", err)
+	}
+	seen := 0
+	for _, place := range once(append(places, server.Files.Places...)) {
+		before := v.seen
+		v.check(m, place, func(f hostfile.Meta) bool { return f.UID == m.Owner && f.Mode&0o022 == 0 })
+		v.checkPath(m, place)
+		seen += min(1, v.seen-before)
+	}
+	if server.Files.Hole != nil {
+		v.noteUnread("sshd_config", server.Files.Hole)
 	}
 	switch {
 	case m.firstExisting("/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config") == "":
 		return audit.NotApplicable(errNoSSH.Error())
-	case len(wrong) > 0:
-		return audit.Failed("Users other than root can write it", "Make each file root's alone: sudo chown root FILE && sudo chmod go-w FILE", wrong...)
+	case len(v.wrong) > 0:
+		return audit.Failed("Users other than root can write it", "Make each file and folder root's alone: sudo chown root FILE && sudo chmod go-w FILE", v.wrong...)
+	case v.unread != nil:
+		return audit.Unread("sshd_config", v.unread)
 	default:
-		return audit.Passed(fmt.Sprintf("%d files and folders are root's alone", looked))
+		return audit.Passed(fmt.Sprintf("%d files and folders are root's alone", seen))
 	}
+}
+
+// once returns the list without what is in it a second time.
+func once(list []string) []string {
+	var all []string
+	for _, one := range list {
+		if !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
 }

@@ -67,6 +67,9 @@ type Config struct {
 	Matched []Setting
 	// Outside are all settings outside of Match blocks, also those after a Hole or after the first.
 	Outside []Setting
+	// Places are the files that were read and the folders in which an Include looks: whoever can change one sets
+	// what is in force.
+	Places []string
 	// Hole is why a part of the configuration could not be read, nil when all was
 	// read. Nothing after that part is in Global: what was missed would have come first.
 	Hole error
@@ -120,7 +123,7 @@ func Read(tree Tree, name string) (Config, error) {
 		return Config{}, err
 	}
 	r := reader{tree: tree, files: 1}
-	r.config.Global = map[string]Setting{}
+	r.config.Global, r.config.Places = map[string]Setting{}, []string{name}
 	r.file(name, raw, "", 0)
 	return r.config, nil
 }
@@ -238,6 +241,7 @@ func (r *reader) include(pattern, match string, depth int) {
 		pattern = path.Join("/etc/ssh", pattern)
 	}
 	names, err := r.matching(pattern)
+	r.look(path.Dir(pattern))
 	if err != nil {
 		r.skip(err)
 		return
@@ -247,12 +251,20 @@ func (r *reader) include(pattern, match string, depth int) {
 			r.skip(ErrTooMany)
 			return
 		}
+		r.look(name)
 		raw, err := r.tree.Read(name)
 		if err != nil {
 			r.skip(fmt.Errorf("read %s: %w", name, err))
 			continue
 		}
 		r.file(name, raw, match, depth+1)
+	}
+}
+
+// look notes a place, once.
+func (r *reader) look(place string) {
+	if len(r.config.Places) < 2*maxFiles && !slices.Contains(r.config.Places, place) {
+		r.config.Places = append(r.config.Places, place)
 	}
 }
 

@@ -92,6 +92,15 @@ func TestTheFirstValueWins(t *testing.T) {
 	}
 }
 
+func TestPlacesAreWhatDecides(t *testing.T) {
+	files := tree{start: "Include sshd_config.d/*.conf /srv/own /none/*\nInclude /srv/own\n", "/etc/ssh/sshd_config.d/a.conf": "A b\n", "/etc/ssh/sshd_config.d/no": "", "/srv/own": "!"}
+	c, err := Read(files, start)
+	want := []string{start, "/etc/ssh/sshd_config.d", "/etc/ssh/sshd_config.d/a.conf", "/srv", "/srv/own", "/none"}
+	if diff := cmp.Diff(want, c.Places); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+}
+
 func TestAMissingFileIsAnError(t *testing.T) {
 	if _, err := Read(tree{}, start); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
