@@ -4,12 +4,10 @@ package audit
 
 import (
 	"context"
-	"encoding/xml"
 	"strings"
 
 	"sentinel/internal/audit"
 	"sentinel/internal/firewall"
-	"sentinel/platform/unix/hostfile"
 )
 
 func firewallChecks() []check {
@@ -83,7 +81,7 @@ func (m *machine) letsInByDefault(chains []firewall.Chain) (open []string, undec
 		denied := false
 		for _, c := range chains {
 			sees := c.Input && c.Table != firewall.OwnTable && (c.Family == p.family || c.Family == "inet" || c.Family == "netdev")
-			denied = denied || sees && (c.DropPolicy || m.firewalldDenies(c))
+			denied = denied || sees && (c.DropPolicy || m.firewalldDenies(c, chains))
 			if sees && c.Drops {
 				undecided = c.Table + " " + c.Name
 			}
@@ -93,43 +91,4 @@ func (m *machine) letsInByDefault(chains []firewall.Chain) (open []string, undec
 		}
 	}
 	return open, undecided
-}
-
-// firewalldDenies says whether c is the chain of firewalld, which rejects at its
-// end what no zone accepts, and the default zone does not accept everything
-// (firewalld.zone(5), target).
-func (m *machine) firewalldDenies(c firewall.Chain) bool {
-	if c.Table != "firewalld" || c.Family != "inet" || c.Name != "filter_INPUT" {
-		return false
-	}
-	zone := "public"
-	raw, err := m.read("/etc/firewalld/firewalld.conf")
-	if err != nil && !hostfile.Missing(err) {
-		return false
-	}
-	for line := range strings.Lines(string(raw)) {
-		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "DefaultZone="); ok {
-			zone = strings.TrimSpace(name)
-		}
-	}
-	if zone == "" || strings.ContainsAny(zone, "/.") {
-		return false
-	}
-	for _, directory := range []string{"/etc/firewalld/zones/", "/usr/lib/firewalld/zones/"} {
-		raw, err := m.read(directory + zone + ".xml")
-		if hostfile.Missing(err) {
-			continue
-		}
-		return err == nil && !acceptsAll(raw)
-	}
-	return false
-}
-
-// acceptsAll says whether the target of a zone is ACCEPT. A file that is not XML
-// counts as one that accepts.
-func acceptsAll(raw []byte) bool {
-	var zone struct {
-		Target string `xml:"target,attr"`
-	}
-	return xml.Unmarshal(raw, &zone) != nil || zone.Target == "ACCEPT"
 }

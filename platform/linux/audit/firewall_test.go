@@ -19,6 +19,7 @@ func TestDefaultPolicyIsThatOfEachProtocol(t *testing.T) {
 	accept := firewall.Chain{Family: "inet", Table: "filter", Name: "input", Input: true, Drops: true}
 	firewalld := firewall.Chain{Family: "inet", Table: "firewalld", Name: "filter_INPUT", Input: true, Drops: true, Jumps: []string{"zone"}}
 	zone := firewall.Chain{Family: "inet", Table: "firewalld", Name: "zone", Drops: true}
+	zones := firewall.Chain{Family: "inet", Table: "firewalld", Name: "filter_INPUT_ZONES", Jumps: []string{"filter_IN_trusted", "filter_IN_public"}}
 	v6 := map[string]string{"proc/net/if_inet6": ""}
 	with := func(more map[string]string) map[string]string { more["proc/net/if_inet6"] = ""; return more }
 	const public, trusted = "usr/lib/firewalld/zones/public.xml", "usr/lib/firewalld/zones/trusted.xml"
@@ -35,6 +36,12 @@ func TestDefaultPolicyIsThatOfEachProtocol(t *testing.T) {
 		{"IPv4 alone, without IPv6", []firewall.Chain{drop("ip")}, map[string]string{"proc/": ""}, audit.Pass, ""},
 		{"rules that drop", []firewall.Chain{accept}, v6, "", "last rule"},
 		{"firewalld", []firewall.Chain{firewalld, zone}, with(map[string]string{public: "<zone/>"}), audit.Pass, ""},
+		{"firewalld with an interface that it trusts", []firewall.Chain{firewalld, zone}, with(map[string]string{public: "<zone/>", "etc/firewalld/zones/trusted.xml": `<zone target="ACCEPT"><interface name="eth0"/></zone>`, trusted: `<zone target="ACCEPT"/>`}), "", "last rule"},
+		{"firewalld with a source that it trusts", []firewall.Chain{firewalld, zone}, with(map[string]string{public: "<zone/>", trusted: `<zone target="ACCEPT"><source address="0.0.0.0/0"/></zone>`}), "", "last rule"},
+		{"firewalld with a zone that nothing is in", []firewall.Chain{firewalld, zone}, with(map[string]string{public: "<zone/>", trusted: `<zone target="ACCEPT"/>`}), audit.Pass, ""},
+		{"firewalld with a zone that NetworkManager fills", []firewall.Chain{firewalld, zones, zone}, with(map[string]string{public: "<zone/>", trusted: `<zone target="ACCEPT"/>`}), "", "last rule"},
+		{"firewalld with the zone of Docker", []firewall.Chain{firewalld, zone}, with(map[string]string{public: "<zone/>", "etc/firewalld/zones/docker.xml": `<zone target="ACCEPT"><interface name="docker0"/></zone>`}), audit.Pass, ""},
+		{"firewalld with a zone that hides another", []firewall.Chain{firewalld, zone}, with(map[string]string{public: "<zone/>", "etc/firewalld/zones/trusted.xml": "<zone/>", trusted: `<zone target="ACCEPT"><interface name="eth0"/></zone>`}), audit.Pass, ""},
 		{"firewalld that trusts everyone", []firewall.Chain{firewalld, zone}, with(map[string]string{"etc/firewalld/firewalld.conf": "DefaultZone=trusted\n", trusted: `<zone target="ACCEPT"/>`}), "", "last rule"},
 		{"firewalld with a zone that is no XML", []firewall.Chain{firewalld, zone}, with(map[string]string{public: "<zone"}), "", "last rule"},
 		{"firewalld with a zone elsewhere", []firewall.Chain{firewalld, zone}, with(map[string]string{"etc/firewalld/firewalld.conf": "DefaultZone=../../x\n"}), "", "last rule"},
