@@ -22,6 +22,15 @@ func (s Source) Security() bool {
 	return host == "security.debian.org" || strings.HasSuffix(suite, "-security") || strings.HasSuffix(suite, "/updates")
 }
 
+// suiteNames are what an archive calls its releases beside their codenames: which one that is changes.
+var suiteNames = []string{"stable", "oldstable", "oldoldstable", "testing"}
+
+// Of says whether it may be for a release, by its codename, "" for one that is not known.
+func (s Source) Of(codename string) bool {
+	release, _, _ := strings.Cut(strings.ReplaceAll(s.Suite, "/", "-"), "-")
+	return codename == "" || release == codename || slices.Contains(suiteNames, release)
+}
+
 // Sources reads a file of sources.list(5): stanzas where its name ends in ".sources", else one a line.
 // It leaves out what is disabled, and archives of source code.
 func Sources(name string, raw []byte) []Source {

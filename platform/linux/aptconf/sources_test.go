@@ -85,6 +85,20 @@ func TestAnArchiveOfSecurityUpdates(t *testing.T) {
 	}
 }
 
+func TestAnArchiveIsOfItsRelease(t *testing.T) {
+	for suite, want := range map[string]bool{
+		"bookworm-security": true, "bookworm": true, "bookworm/updates": true, "stable-security": true, "oldstable/updates": true,
+		"buster/updates": false, "bullseye-security": false, "bookwormx-security": false, "sid": false,
+	} {
+		if got := (Source{"http://x", suite}).Of("bookworm"); got != want {
+			t.Errorf("%s: %v", suite, got)
+		}
+	}
+	if !(Source{"http://x", "buster/updates"}).Of("") {
+		t.Error("of a release that is not known")
+	}
+}
+
 func FuzzSources(f *testing.F) {
 	for _, c := range sourceFiles {
 		f.Add([]byte(c.text))

@@ -44,7 +44,7 @@ func updateChecks() []check {
 			ID: "updates.security_source", Name: "Source of security updates", Severity: audit.High, Weight: 6,
 			Reference:   "Lynis PKGS-7388",
 			Description: "Without the archive of security updates none is ever offered.",
-			Formula:     "PASS when a source of apt that is switched on and has packages is a security archive, by its suite or as security.debian.org. FAIL otherwise. Applies to releases of Debian and Ubuntu alone.",
+			Formula:     "PASS when a source of apt that is switched on and has packages is a security archive of this release, by its suite or as security.debian.org. FAIL otherwise. Applies to releases of Debian and Ubuntu alone.",
 		}, Run: securitySource},
 		{About: audit.About{
 			ID: "updates.supported", Name: "Supported release", Severity: audit.High, Weight: 8,

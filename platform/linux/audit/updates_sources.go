@@ -121,11 +121,12 @@ func securitySource(_ context.Context, m *machine) audit.Finding {
 		if err != nil {
 			return audit.Unread("sources of apt", err)
 		}
-		if slices.ContainsFunc(aptconf.Sources(file, []byte(text)), aptconf.Source.Security) {
+		ofRelease := func(s aptconf.Source) bool { return s.Security() && s.Of(system.Codename) }
+		if slices.ContainsFunc(aptconf.Sources(file, []byte(text)), ofRelease) {
 			return audit.Passed(file)
 		}
 	}
-	return audit.Failed("No source of security updates", "Add one, for Debian 12: deb http://security.debian.org/debian-security bookworm-security main", audit.At("/etc/apt/sources.list", 0, "no security archive here nor in sources.list.d"))
+	return audit.Failed("No source of security updates", "Add one, for Debian 12: deb http://security.debian.org/debian-security bookworm-security main", audit.At("/etc/apt/sources.list", 0, "no security archive of this release here nor in sources.list.d"))
 }
 
 // supportEnds are the last days of security support, for releases whose

@@ -110,9 +110,12 @@ func TestASourceOfSecurityUpdatesIsOneThatIsOn(t *testing.T) {
 		"a disabled one":   {"debian.sources", "Enabled: no\n" + stanza, audit.Fail},
 		"source code":      {"debian.list", "deb-src http://mirror.example/debian-security bookworm-security main\n", audit.Fail},
 		"a name of a host": {"debian.list", "deb http://my-security.example/debian bookworm main\n", audit.Fail},
+		"another release":  {"debian.list", "deb http://security.debian.org/debian-security buster/updates main\n", audit.Fail},
+		"the one before":   {"debian.list", "deb http://security.debian.org/debian-security bullseye-security main\n", audit.Fail},
+		"whichever it is":  {"debian.list", "deb http://security.debian.org/debian-security stable-security main\n", audit.Pass},
 		"a line":           {"debian.list", "deb http://security.debian.org/debian-security bookworm-security main\n", audit.Pass},
 	} {
-		files := map[string]string{"etc/os-release": "ID=debian\nVERSION_ID=\"12\"\nPRETTY_NAME=Debian\n", "etc/apt/sources.list.d/" + c.file: c.text}
+		files := map[string]string{"etc/os-release": "ID=debian\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\nPRETTY_NAME=Debian\n", "etc/apt/sources.list.d/" + c.file: c.text}
 		if got := one(t, "updates.security_source", Parts{Root: testenv.Plant(t, files)}); got.Status != c.want {
 			t.Errorf("%s: %+v, want %s", name, got, c.want)
 		}

@@ -26,6 +26,7 @@ type OS struct {
 	PrettyName   string // "Debian GNU/Linux 12 (bookworm)"
 	Version      string // "12 (bookworm)"
 	VersionID    string // "12"; rolling releases have none
+	Codename     string // "bookworm"
 	BuildID      string // set by image-based systems
 	ImageVersion string // likewise
 }
@@ -90,6 +91,8 @@ func (o *OS) variable(name string) *string {
 		return &o.PrettyName
 	case "VERSION":
 		return &o.Version
+	case "VERSION_CODENAME":
+		return &o.Codename
 	case "VERSION_ID":
 		return &o.VersionID
 	case "BUILD_ID":
