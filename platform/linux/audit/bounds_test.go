@@ -44,6 +44,24 @@ var overlong = map[string]struct {
 	"maxSwaps": {"disk.swap", func() map[string]string {
 		return map[string]string{"proc/swaps": "Filename Type Size\n" + strings.Repeat("/dev/zram0 partition 1 0 -2\n", maxSwaps+1)}
 	}},
+	"maxSNMPFiles": {"services.snmp", func() map[string]string {
+		files := map[string]string{"etc/snmp/snmpd.conf": "includeDir /etc/snmp/many\n"}
+		for i := range maxSNMPFiles {
+			files[fmt.Sprintf("etc/snmp/many/%d.conf", i)] = "#\n"
+		}
+		return files
+	}},
+	"maxSNMPDepth": {"services.snmp", func() map[string]string {
+		return chain("etc/snmp/snmpd.conf", "", "includeFile /etc/snmp/%d.conf\n", "etc/snmp/%d.conf", maxSNMPDepth+1)
+	}},
+	"maxPacmanFiles": {"updates.authenticated", func() map[string]string {
+		return with(pacmanFiles("[options]\nSigLevel = Required\n"+strings.Repeat("Include = /etc/own/a.list\n", maxPacmanFiles), "#\n", ""), "etc/own/b", "")
+	}},
+	"maxPacmanDepth": {"updates.authenticated", func() map[string]string {
+		files := pacmanFiles("", "", "")
+		maps.Copy(files, chain("etc/pacman.conf", "[options]\nSigLevel = Required\n", "Include = /etc/own/%d\n", "etc/own/%d", maxPacmanDepth+1))
+		return files
+	}},
 	"maxHomes": {"mcp.missing", func() map[string]string {
 		var accounts strings.Builder
 		for i := range maxHomes + 2 {
@@ -63,6 +81,16 @@ var otherBounds = []string{
 	"maxLinks",   // beyond it the kernel refuses the path as well
 	"maxThreads", // of which one that is seen is enough
 	"maxPlace",   // of a name that is shown
+}
+
+// chain is a file that includes another, which includes the next, and so on.
+func chain(first, begins, include, name string, n int) map[string]string {
+	files := map[string]string{first: begins + fmt.Sprintf(include, 0)}
+	for i := range n {
+		files[fmt.Sprintf(name, i)] = fmt.Sprintf(include, i+1)
+	}
+	files[fmt.Sprintf(name, n)] = "#\n"
+	return files
 }
 
 func many(directory string, n int) map[string]string {

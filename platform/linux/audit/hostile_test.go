@@ -113,12 +113,12 @@ func TestNotRootIsToldWhatItDoesNotSee(t *testing.T) {
 			hidden[c.ID] = strings.Contains(f.Reason, "without root")
 		}
 	}
-	for _, id := range []string{"accounts.empty_passwords", "accounts.password_hashes", "sudo.nopasswd", "sudo.permissions", "sudo.use_pty", "ssh.root_login", "ssh.kex", "mac.enforcing", "mac.complaining", "kernel.protected_links", "firewall.active", "firewall.default_deny"} {
+	for _, id := range []string{"accounts.empty_passwords", "accounts.password_hashes", "sudo.nopasswd", "sudo.permissions", "sudo.use_pty", "ssh.root_login", "ssh.kex", "ssh.config_permissions", "mac.enforcing", "mac.complaining", "kernel.protected_links", "firewall.active", "firewall.default_deny"} {
 		if !hidden[id] {
 			t.Errorf("%s is not among %v", id, slices.Sorted(maps.Keys(hidden)))
 		}
 	}
-	if hidden["accounts.uid_zero"] || hidden["ssh.config_permissions"] || hidden["kernel.aslr"] {
+	if hidden["accounts.uid_zero"] || hidden["kernel.aslr"] {
 		t.Errorf("what everyone sees is among %v", slices.Sorted(maps.Keys(hidden)))
 	}
 }
