@@ -125,7 +125,7 @@ type home struct {
 func (s *survey) homes(ctx context.Context) {
 	keys, err := authkeys.Patterns(s.Root)
 	if err != nil {
-		s.miss("/etc/ssh/sshd_config", err)
+		s.miss(authkeys.Config, err)
 	}
 	names := slices.Clone(homeFiles)
 	for _, name := range keys {

@@ -37,9 +37,12 @@ const (
 	configLimit = 256 << 10
 )
 
+// Config is what names the files with keys.
+const Config = "/etc/ssh/sshd_config"
+
 const (
-	sshdConfig = "/etc/ssh/sshd_config"
-	byDefault  = ".ssh/authorized_keys .ssh/authorized_keys2"
+	keysFile  = "authorizedkeysfile"
+	byDefault = ".ssh/authorized_keys .ssh/authorized_keys2"
 )
 
 // A Key is a public key that lets in.
@@ -133,11 +136,9 @@ func add(list []string, value string) []string {
 	return list
 }
 
-const keysFile = "authorizedkeysfile"
-
 func config(root string) (sshdconf.Config, error) {
 	tree := hostfile.Tree{Path: func(name string) string { return filepath.Join(root, name) }, MaxFile: configLimit, MaxNames: 1000}
-	return sshdconf.Read(tree, sshdConfig)
+	return sshdconf.Read(tree, Config)
 }
 
 func ignoreMissing(err error) error {
