@@ -25,7 +25,8 @@ type Claim struct {
 	Program  string // path of what runs
 	Place    Place  // of that file, where it is apart
 	Removed  bool   // the file is gone from there
-	Replaced bool   // and another one is there, which the user of the process could not have put there
+	Replaced bool   // and another one is there
+	Deployed bool   // which the user of the process could not have put there
 	System   bool   // root alone could have put it there
 	Owner    int    // of that file; -1 where it is not known
 	Clone    bool   // the copy of itself in memory that a program of containers runs as root
@@ -105,7 +106,7 @@ func (c Claim) Plain() bool {
 		return c.Kernel || c.Program == ""
 	}
 	c.Program, c.Removed = strings.CutSuffix(c.Program, " (deleted)")
-	c.Mounts, c.System, c.Same, c.Clone, c.Replaced, c.Login, c.Owner = MountsHere, false, false, false, false, false, 1
+	c.Mounts, c.System, c.Same, c.Clone, c.Deployed, c.Login, c.Owner = MountsHere, false, false, false, false, false, 1
 	disguise, _ := c.Judge()
 	return disguise == NoDisguise
 }
@@ -248,7 +249,7 @@ func (c Claim) hidden() string {
 		return "runs a program from a folder for temporary files, " + c.shown()
 	case c.Place != "" && !c.trying():
 		return "runs a program " + string(c.Place) + ", " + c.shown()
-	case c.Removed && !c.Replaced && !c.trying():
+	case c.Removed && !c.Deployed && !c.trying():
 		return "runs a program whose file was removed, " + c.quoted()
 	}
 	return ""

@@ -41,7 +41,7 @@ func TestAPlainClaimIsNoDisguise(t *testing.T) {
 			for bits := range 1 << 8 {
 				known := claim
 				known.Owner, known.Mounts = owner, Mounts(bits&3)
-				known.System, known.Same, known.Clone, known.Replaced = bits&4 > 0, bits&8 > 0, bits&16 > 0, bits&32 > 0
+				known.System, known.Same, known.Clone, known.Deployed = bits&4 > 0, bits&8 > 0, bits&16 > 0, bits&32 > 0
 				known.Login, known.Placed = bits&64 > 0, bits&128 > 0
 				if known.Removed = strings.HasSuffix(claim.Program, " (deleted)"); known.Removed {
 					known.Program = strings.TrimSuffix(claim.Program, " (deleted)")

@@ -159,7 +159,8 @@ func (s *Source) claim(c processes.Claim, owner int) (processes.Claim, error) {
 		c.Mounts = s.mountsOf(c)
 	}
 	c.Login = s.loggedIn(c)
-	c.Replaced = c.Removed && gone == nil && s.deployed(c, runs, there)
+	c.Replaced = c.Removed && gone == nil && filepath.IsAbs(c.Program) && (c.Mounts == processes.MountsHere || there.UID == runs.UID)
+	c.Deployed = c.Replaced && s.deployed(c)
 	if c.Apart = s.canHaveMounted(c); c.Apart {
 		c.Place = s.place(c, runs)
 	}
@@ -179,12 +180,9 @@ func (s *Source) named(c processes.Claim, runs procfs.Held, owner int) processes
 
 // deployed reports that the user of a process cannot put a file at the path of its program, as where a
 // service is installed anew by somebody else.
-func (s *Source) deployed(c processes.Claim, runs, there procfs.Held) bool {
-	if !filepath.IsAbs(c.Program) || c.Mounts == processes.MountsOfUser || c.Mounts != processes.MountsHere && there.UID != runs.UID {
-		return false
-	}
+func (s *Source) deployed(c processes.Claim) bool {
 	groups, err := s.proc.Groups(c.PID)
-	if err != nil {
+	if err != nil || c.Mounts == processes.MountsOfUser {
 		return false
 	}
 	for at := filepath.Dir(c.Program); c.UserID != 0 && at != "/"; at = filepath.Dir(at) {
