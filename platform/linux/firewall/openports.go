@@ -23,6 +23,7 @@ import (
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/systemd"
 	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/sshdconf"
 )
 
 // maxSockets bounds how many sockets are looked at, of the exposed ones and of
@@ -177,10 +178,10 @@ func (m *Manager) exposed(ctx context.Context, d *firewall.OpenPorts) (listening
 	return listening, m.incoming(listening, established), err
 }
 
-// noteServer notes which user listens at a port. A socket is of whoever made it, also where a service
-// has become another user since.
+// noteServer notes which user listens at a port for other hosts. A socket is of whoever made it, also where
+// a service has become another user since.
 func noteServer(servers map[firewall.Port]int, s network.Socket) {
-	if s.State != network.Listen {
+	if s.State != network.Listen || s.Local.Addr().IsLoopback() {
 		return
 	}
 	user := s.UID
@@ -281,22 +282,16 @@ func (m *Manager) fromConfiguration(ctx context.Context) ([]firewall.Port, error
 // directory that its unit makes, and without it answers nothing. A port of a block or of another file
 // is one more to let in.
 func (m *Manager) portsOfFiles() ([]firewall.Port, error) {
-	const main, more = "/etc/ssh/sshd_config", "/etc/ssh/sshd_config.d"
-	names, err := hostfile.Names(filepath.Join(m.root, more), maxIncluded)
-	if err != nil && !hostfile.Missing(err) {
-		return nil, fmt.Errorf("%s: %w", more, hostfile.Reason(err))
+	c, err := sshdconf.Read(hostfile.Tree{Path: func(name string) string { return filepath.Join(m.root, name) }, MaxFile: maxPrinted, MaxNames: maxIncluded}, sshdConfig)
+	if err == nil {
+		err = c.Hole
 	}
-	files := []string{main}
-	for _, name := range names {
-		files = append(files, filepath.Join(more, name))
+	if err != nil && !hostfile.Missing(err) {
+		return nil, fmt.Errorf("%s: %w", sshdConfig, hostfile.Reason(err))
 	}
 	var ports []firewall.Port
-	for _, file := range files {
-		raw, err := hostfile.Read(filepath.Join(m.root, file), maxPrinted)
-		if err != nil && !hostfile.Missing(err) {
-			return nil, fmt.Errorf("%s: %w", file, hostfile.Reason(err))
-		}
-		ports = append(ports, parseSSHD(bytes.ReplaceAll(raw, []byte("="), []byte(" ")))...)
+	for _, set := range c.Outside {
+		ports = append(ports, parseSSHD([]byte(set.Keyword+" "+set.Value))...)
 	}
 	if len(ports) == 0 {
 		ports = []firewall.Port{{Number: 22, Protocol: "tcp"}}
@@ -304,6 +299,8 @@ func (m *Manager) portsOfFiles() ([]firewall.Port, error) {
 	slices.SortFunc(ports, firewall.Port.Compare)
 	return slices.Compact(ports), nil
 }
+
+const sshdConfig = "/etc/ssh/sshd_config"
 
 // maxIncluded caps how many files of sshd are read.
 const maxIncluded = 256

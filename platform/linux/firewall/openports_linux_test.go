@@ -231,7 +231,8 @@ func TestPortsOfAnSSHDThatHasNeverRun(t *testing.T) {
 	}{
 		"by default":    {map[string]string{"etc/ssh/sshd_config": "#Port 99\n"}, []firewall.Port{tcp(22)}},
 		"in its file":   {map[string]string{"etc/ssh/sshd_config": "Port=2222\nPort 2223\n"}, []firewall.Port{tcp(2222), tcp(2223)}},
-		"in another":    {map[string]string{"etc/ssh/sshd_config": "Include x\n", "etc/ssh/sshd_config.d/a.conf": "ListenAddress 0.0.0.0:2224\n"}, []firewall.Port{tcp(2224)}},
+		"in another":    {map[string]string{"etc/ssh/sshd_config": "Include /etc/ssh/sshd_config.d/*.conf\nInclude x\n", "etc/ssh/sshd_config.d/a.conf": "ListenAddress 0.0.0.0:2224\n"}, []firewall.Port{tcp(2224)}},
+		"as one may":    {map[string]string{"etc/ssh/sshd_config": "Port\t2225\nPORT  \"2226\"\nPort 2227 # own\nInclude /srv/sshd.conf\nMatch User x\n", "srv/sshd.conf": "Port 2228\n"}, []firewall.Port{tcp(2225), tcp(2226), tcp(2227), tcp(2228)}},
 		"without files": {nil, []firewall.Port{tcp(22)}},
 	} {
 		m := (&machine{files: []string{"/usr/sbin/sshd"}, sshd: never}).manager()
@@ -255,7 +256,8 @@ func TestConnectionsBeyondTheBoundAreCounted(t *testing.T) {
 	}
 }
 
-// One that the system listens at is the system's, whoever listens there besides.
+// One that the system listens at is the system's, whoever listens there besides. What it has on loopback says
+// nothing about who listens to others.
 func TestServersArePutDownToUsers(t *testing.T) {
 	of := func(uid int, s network.Socket) network.Socket {
 		s.UID = uid
@@ -263,11 +265,11 @@ func TestServersArePutDownToUsers(t *testing.T) {
 	}
 	m := machine{list: []network.Socket{
 		of(0, listener(network.TCP, "[::]:443", 1)), of(1001, listener(network.TCP, "192.0.2.1:443", 2)),
-		of(1001, listener(network.TCP, "192.0.2.1:8080", 3)), of(1000, listener(network.TCP, "127.0.0.1:8080", 4)),
+		of(1001, listener(network.TCP, "192.0.2.1:8080", 3)), of(0, listener(network.TCP, "127.0.0.1:8080", 4)),
 		of(104, listener(network.UDP, "0.0.0.0:4500", 5)), of(1002, listener(network.UDP, "0.0.0.0:60001", 6)), of(1003, session("192.0.2.1:22", 7)),
 	}}
 	d, err := m.manager().OpenPorts(t.Context())
-	want := map[firewall.Port]int{tcp(443): 0, tcp(8080): 1000, udp(4500): 0, udp(60001): 1002}
+	want := map[firewall.Port]int{tcp(443): 0, tcp(8080): 1001, udp(4500): 0, udp(60001): 1002}
 	if diff := cmp.Diff(want, d.Servers); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
