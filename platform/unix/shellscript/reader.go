@@ -11,8 +11,8 @@ const (
 	spare  = 4 << 10 // bytes
 )
 
-// ErrCut reports commands within commands that were left out.
-var ErrCut = errors.New("it has more commands within commands than are looked at: not all were")
+// ErrCut reports programs, or commands within commands, that were left out.
+var ErrCut = errors.New("it names more programs, or has more commands within commands, than are looked at: not all were")
 
 // A Reader finds the programs that the commands of one file start. A text may be a script for more
 // than one command, and so at every level below: a few hundred bytes can stand for work without an

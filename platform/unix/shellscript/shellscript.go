@@ -35,15 +35,16 @@ func (f frame) programs(script string) []string {
 	var list []string
 	for _, c := range f.reader.commands(script, f.dir) {
 		for _, name := range (frame{c.dir, c, f.depth, f.reader}).command(c.words) {
-			list = withName(list, name)
+			list = f.reader.withName(list, name)
 		}
 	}
 	return list
 }
 
 // withName adds a name. In a full list it has the place of the last one of a system directory, unless
-// it is of one too: what is of interest cannot be hidden behind what is not.
-func withName(list []string, name string) []string {
+// it is of one too: what is of interest cannot be hidden behind what is not. What has no place is said to be
+// left out.
+func (r *Reader) withName(list []string, name string) []string {
 	if slices.Contains(list, name) {
 		return list
 	}
@@ -53,6 +54,7 @@ func withName(list []string, name string) []string {
 			last--
 		}
 		if last < 0 || isUsual(name) {
+			r.cut = r.cut || !isUsual(name)
 			return list
 		}
 		list = slices.Delete(list, last, last+1)

@@ -123,6 +123,20 @@ func TestCommandsThatRunOthers(t *testing.T) {
 	}
 }
 
+// What is of interest is shown or said to be left out, and what is usual is neither.
+func TestProgramsThatHaveNoPlaceAreSaid(t *testing.T) {
+	var b strings.Builder
+	for i := range maxPrograms {
+		fmt.Fprintf(&b, "/opt/tool%d\n", i)
+	}
+	for more, want := range map[string]error{"": nil, "/usr/bin/true": nil, "/tmp/.x/evil": ErrCut} {
+		r := NewReader(b.Len())
+		if got := r.Programs(b.String() + more); len(got) != maxPrograms || !errors.Is(r.Err(), want) {
+			t.Errorf("%q: %d programs, %v", more, len(got), r.Err())
+		}
+	}
+}
+
 func TestScriptsOfAnySizeAreBounded(t *testing.T) {
 	var b strings.Builder
 	for i := range 1000 {
