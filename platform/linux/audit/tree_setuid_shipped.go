@@ -43,21 +43,24 @@ var shippedSetUID = []string{
 	"lxc-user-nic", "qemu-bridge-helper", "uml_net",
 	"at", "crontab", "fcronsighup", "fcrontab", // jobs
 	"dma-mbox-create", "exim", "exim4", "lockspool", "mail.local", "nullmailer-queue", "procmail", "qmail-queue", "sensible-mda", // mail
-	"bwrap", "chrome-sandbox", "dchroot", "firejail", "schroot", "snap-confine", "starter-suid", "ubuntu-core-launcher", // containers and sandboxes
+	"bwrap", "chrome-sandbox", "msedge-sandbox", "opera_sandbox", "vivaldi-sandbox", "dchroot", "firejail", "schroot", "snap-confine", "starter-suid", "ubuntu-core-launcher", // containers and sandboxes
 	"VBoxHeadless", "VBoxNetAdpCtl", "VBoxNetDHCP", "VBoxNetNAT", "VBoxSDL", "VBoxVolInfo", "VirtualBoxVM", "spice-client-glib-usb-acl-helper", "vmware-user-suid-wrapper",
 	"Xorg.wrap", "enlightenment_ckpasswd", "enlightenment_sys", "enlightenment_system", "fileshareset", "kpac_dhcp_helper", "start_kdeinit", "v4l-conf", // desktop
 	"calcsize", "cdda2wav", "cdrecord", "killpgrp", "readcd", "rundump", "runtar", "wodim", // discs and tapes
-	"cockpit-session", "dbus-daemon-launch-helper", "mandb", "ssh-keysign", "stapsu", "staprun", "suexec", "suexec-custom", "suexec-pristine",
+	"nvidia-modprobe", "cockpit-session", "dbus-daemon-launch-helper", "mandb", "ssh-keysign", "stapsu", "staprun", "suexec", "suexec-custom", "suexec-pristine",
 	"cu", "uucico", "uucp", "uuname", "uustat", "uux", "uuxqt", // UUCP
 }
 
 // shippedSetGID come with the set-group-ID bit, for the files of their group.
 var shippedSetGID = []string{
 	"at", "bsd-write", "camel-lock-helper-1.2", "chage", "crontab", "crontab_setgid", "dma", "dotlock", "dotlock.mailutils", "dotlockfile", "expiry", "fcrontab",
-	"gnome-pty-helper", "kdesud", "locate", "lockmail", "lockmail.maildrop", "mail-lock", "mail-touchlock", "mail-unlock", "mlocate", "mlock", "msmtp", "mutt_dotlock",
+	"gnome-pty-helper", "kdesud", "locate", "lockfile", "lockmail", "lockmail.maildrop", "mail-lock", "mail-touchlock", "mail-unlock", "mlocate", "mlock", "msmtp", "mutt_dotlock",
 	"pam_extrausers_chkpwd", "plocate", "postdrop", "postqueue", "postlog", "procmail", "screen", "sendmail", "slocate", "smtpctl", "ssh-agent", "ssmtp", "tmux",
 	"unix_chkpwd", "utempter", "wall", "write", "write.ul", "xterm", "urxvt", "rxvt", "xtrlock", "cgexec", "cgclassify",
 }
 
 // shippedWithCapabilities come with capabilities that lead to root.
-var shippedWithCapabilities = []string{"newgidmap", "newuidmap", "snap-confine", "suexec", "systemd-detect-virt"}
+var shippedWithCapabilities = []string{
+	"newgidmap", "newuidmap", "snap-confine", "suexec", "systemd-detect-virt",
+	"krb5_child", "ldap_child", "selinux_child", "sssd_pam", // SSSD since 2.10
+}

@@ -55,9 +55,9 @@ func (d repositoryDialect) sections(file, text string) []repositorySection {
 		switch {
 		case trimmed == "" || strings.ContainsAny(trimmed[:1], "#;"):
 		case section:
-			list = append(list, repositorySection{strings.TrimSuffix(name, "]"), file, number, map[string]sourceLine{}})
+			list, last = append(list, repositorySection{strings.TrimSuffix(name, "]"), file, number, map[string]sourceLine{}}), ""
 		case len(list) == 0:
-		case !d.indented && strings.ContainsAny(line[:1], " \t"):
+		case !d.indented && last != "" && strings.ContainsAny(line[:1], " \t"):
 			continued := list[len(list)-1].settings[last]
 			continued.text += "\n" + trimmed
 			list[len(list)-1].settings[last] = continued
