@@ -444,7 +444,12 @@ func (f *finder) user(s seed, record *Login) string {
 		return record.User
 	}
 	name := f.describe(s.pid).User
+	seen := map[int]bool{} // who reads the table while it changes may be told a circle
 	for queue := []int{s.pid}; len(queue) > 0 && len(queue) < maxSockets; queue = queue[1:] {
+		if seen[queue[0]] {
+			continue
+		}
+		seen[queue[0]] = true
 		if d := f.describe(queue[0]); !d.System {
 			return d.User
 		}
