@@ -233,7 +233,7 @@ func (s *survey) moduleCommands(f file) {
 }
 
 // kernelParameters start a program, or a unit, in place of the usual ones (kernel-command-line(7)).
-var kernelParameters = []string{"init=", "rdinit=", "systemd.unit=", "systemd.wants=", "systemd.run=", "rd.systemd.unit=", "systemd.debug_shell", "systemd.debug-shell", "rd.break", "init_on"}
+var kernelParameters = []string{"init=", "rdinit=", "systemd.unit=", "systemd.wants=", "systemd.run=", "rd.systemd.unit=", "systemd.debug_shell", "systemd.debug-shell", "rd.break"}
 
 // kernel finds such parameters in the command line of the running kernel.
 func (s *survey) kernel() {
@@ -248,7 +248,7 @@ func (s *survey) kernel() {
 	sh := shellscript.NewReader(len(raw))
 	for _, word := range unitfile.Words(strings.TrimSpace(string(raw))) {
 		at := slices.IndexFunc(kernelParameters, func(p string) bool { return strings.HasPrefix(word, p) })
-		if at < 0 || kernelParameters[at] == "init_on" {
+		if at < 0 {
 			continue
 		}
 		_, value, _ := strings.Cut(word, "=")
