@@ -74,7 +74,7 @@ func TestServersOfFileSystems(t *testing.T) {
 	if err == nil {
 		t.Fatal("the server of a file system may be ended")
 	}
-	if f := fault.From(err); f.Code != fault.ProtectedProcess || !strings.Contains(f.Message, "it serves the file system mounted at "+system.Dir) || !strings.Contains(f.Fix, "Unmount "+strconv.Quote(system.Dir)) {
+	if f := fault.From(err); f.Code != fault.ProtectedProcess || !strings.Contains(f.Message, "it serves the file system mounted at "+strconv.Quote(system.Dir)) || !strings.Contains(f.Fix, "Unmount "+strconv.Quote(system.Dir)) {
 		t.Errorf("%v, %s", err, f.Fix)
 	}
 	own, pid := heldMount(t, 1000)
