@@ -51,6 +51,11 @@ func (s *survey) table(name string, form crontab.Form, user string) {
 	if err := table.Unread(); err != nil {
 		s.miss(name, err)
 	}
+	for _, v := range table.Variables {
+		s.add(f, startup.Entry{
+			Kind: startup.CronJob, Name: path.Base(name) + ": " + v.Name, Line: v.Line, Identity: v.Name, Content: v.Value, When: "with each job below it", User: user, Enabled: new(true), Origin: startup.NoPackage,
+		}, f.shell.Command(v.Words())...)
+	}
 	for _, j := range table.Entries {
 		if j.User == "" {
 			j.User = user

@@ -94,9 +94,26 @@ func (s *survey) table(name string, form crontab.Form, user *userdb.User, read b
 	if err := table.Unread(); err != nil {
 		s.miss(f.name, err)
 	}
+	for _, v := range table.Variables {
+		s.variable(f, v, user, read)
+	}
 	for _, j := range table.Entries {
 		s.job(f, j, user, read)
 	}
+}
+
+// variable adds one that has every job below it run or load a file.
+func (s *survey) variable(f file, v crontab.Variable, user *userdb.User, read bool) {
+	e := startup.Entry{
+		Kind: startup.CronJob, Name: path.Base(f.name) + ": " + v.Name, Line: v.Line, Identity: v.Name, Content: v.Value, When: "with each job below it", Enabled: new(read),
+	}
+	programs := s.shell(f).Command(v.Words())
+	if user != nil {
+		e.User = user.Name
+		s.addFor(*user, f, e, programs...)
+		return
+	}
+	s.add(f, e, programs...)
 }
 
 func (s *survey) job(f file, j crontab.Entry, user *userdb.User, read bool) {
@@ -160,7 +177,8 @@ func (s *survey) at() {
 func (s *survey) atJob(f file, minutes string) {
 	u := s.account(s.owner(f.meta.UID), f.meta.UID, nogroup)
 	e := startup.Entry{Kind: startup.AtJob, Name: path.Base(f.name), When: atTime(minutes), User: u.Name, Enabled: new(true)}
-	s.addFor(u, f, e, s.shell(f).Programs(atCommands(s.text(f)))...)
+	variables, commands := atParts(s.text(f))
+	s.addFor(u, f, e, append(s.shell(f).Programs(commands), loadedBy(strings.ReplaceAll(variables, "; export ", "\n"), s.shell(f))...)...)
 }
 
 func atTime(minutes string) string {
@@ -171,13 +189,13 @@ func atTime(minutes string) string {
 	return time.Unix(60*n, 0).UTC().Format(time.RFC3339)
 }
 
-// atCommands is what the user typed: after the environment and the change of directory that at puts
-// before it.
-func atCommands(script string) string {
+// atParts splits a job into what at puts before it, the environment and the change of directory, and what
+// the user typed.
+func atParts(script string) (variables, commands string) {
 	if at := strings.Index(script, "\ncd "); at >= 0 {
 		if end := strings.Index(script[at:], "\n}\n"); end >= 0 {
-			return script[at+end+3:]
+			return script[:at], script[at+end+3:]
 		}
 	}
-	return script
+	return "", script
 }

@@ -61,10 +61,10 @@ func TestStacksOfPAMNameTheirModules(t *testing.T) {
 }
 
 func TestJobsOfAtWithoutWhatAtPutsBeforeThem(t *testing.T) {
-	if got := atCommands("#!/bin/sh\nA=b; export A\ncd /root || {\n\t echo x\n}\n/bin/job\n"); strings.TrimSpace(got) != "/bin/job" {
+	if _, got := atParts("#!/bin/sh\nA=b; export A\ncd /root || {\n\t echo x\n}\n/bin/job\n"); strings.TrimSpace(got) != "/bin/job" {
 		t.Errorf("%q", got)
 	}
-	if got := atCommands("/bin/other"); got != "/bin/other" {
+	if _, got := atParts("/bin/other"); got != "/bin/other" {
 		t.Errorf("%q", got)
 	}
 	if got := atTime("01b9d2a0"); got != "2025-01-19T20:16:00Z" {
@@ -184,7 +184,7 @@ func FuzzParsers(f *testing.F) {
 			}
 		}
 		isPlain(text)
-		atCommands(text)
+		atParts(text)
 		withoutComments(text)
 	})
 }

@@ -114,3 +114,23 @@ func TestLongPathsAreNotFollowed(t *testing.T) {
 		}
 	}
 }
+
+// The variables of a table have every job run, or load, a file, and those of a job of at that job.
+func TestVariablesOfJobsAreTold(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{
+		"etc/passwd":                           "root:x:0:0::/root:/bin/sh\n",
+		"etc/crontab":                          "SHELL=/bin/sh\nLD_PRELOAD=/opt/a.so:/opt/b.so\n* * * * * root /usr/bin/true\n",
+		"var/spool/cron/crontabs/root":         "SHELL=/tmp/evil\n* * * * * /usr/bin/true\n",
+		"var/spool/cron/atjobs/a0000101b9d2a0": "#!/bin/sh\numask 22\nLD_PRELOAD=/opt/c.so; export LD_PRELOAD\nHOME=/root; export HOME\ncd /root || {\n\t exit 1\n}\n/opt/job\n",
+	})
+	got := map[string][]string{}
+	for _, e := range surveyed(t, root, nil).Entries {
+		for _, p := range e.Programs {
+			got[e.Name] = append(got[e.Name], p.Path)
+		}
+	}
+	want := map[string][]string{"crontab: LD_PRELOAD": {"/opt/a.so", "/opt/b.so"}, "crontab: true": {"/usr/bin/true"}, "root: SHELL": {"/tmp/evil"}, "root: true": {"/usr/bin/true"}, "a0000101b9d2a0": {"/opt/job", "/opt/c.so"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -38,8 +40,28 @@ type Entry struct {
 	Command string // for the shell; what follows a percent sign is its input and left out
 }
 
+// A Variable is one that has every job below it run, or load, a file.
+type Variable struct {
+	Line        int
+	Name, Value string
+}
+
+// Words are the command that finds what it runs: the shell, or the assignment.
+func (v Variable) Words() []string {
+	if v.Name == "SHELL" {
+		return []string{v.Value}
+	}
+	return []string{v.Name + "=" + v.Value}
+}
+
+// starters are the variables of which cron, its shell or the loader of programs makes something run.
+var starters = []string{"SHELL", "BASH_ENV", "ENV", "LD_AUDIT", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES"}
+
+// usualShells are what SHELL is on most machines.
+var usualShells = []string{"sh", "bash", "dash", "zsh", "ksh"}
+
 var (
-	assignment = lazyregexp.New(`^["']?[A-Za-z_][A-Za-z0-9_]*["']?\s*=`)
+	assignment = lazyregexp.New(`^["']?([A-Za-z_][A-Za-z0-9_]*)["']?\s*=\s*(.*)$`)
 	timeField  = lazyregexp.New(`^[-0-9A-Za-z*,/~?#]{1,100}$`)
 	nickname   = lazyregexp.New(`^@[a-z_]{1,20}$`)
 	account    = lazyregexp.New(`^[\w.$@+-]{1,64}(:[\w.$@+/-]{0,128})?$`)
@@ -50,7 +72,9 @@ type Table struct {
 	Entries []Entry // at most [MaxEntries]
 	Bad     int     // lines that cron would not take: it refuses a whole table for one
 	First   int     // the number of the first of them
-	More    int     // jobs beyond Entries
+	More    int     // jobs and variables beyond those
+	// Variables are at most [MaxEntries], without shells that are usual.
+	Variables []Variable
 }
 
 // Unread says what of the table is not among its entries; nil is nothing.
@@ -74,7 +98,11 @@ func Parse(raw []byte, form Form) (t Table) {
 	for line := range bytes.Lines(raw) {
 		number++
 		text := strings.TrimSpace(string(line))
-		if text == "" || text[0] == '#' || assignment.Get().MatchString(text) {
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		if match := assignment.Get().FindStringSubmatch(text); match != nil {
+			t.variable(Variable{number, match[1], strings.Trim(match[2], `"'`)})
 			continue
 		}
 		e, ok := parseLine(text, form)
@@ -90,6 +118,19 @@ func Parse(raw []byte, form Form) (t Table) {
 		}
 	}
 	return t
+}
+
+// variable keeps one that starts something.
+func (t *Table) variable(v Variable) {
+	directory, name := path.Split(v.Value)
+	usual := v.Name == "SHELL" && slices.Contains(usualShells, name) && slices.Contains([]string{"/bin/", "/usr/bin/"}, directory)
+	switch {
+	case v.Value == "" || usual || !slices.Contains(starters, v.Name):
+	case len(t.Variables) < MaxEntries && len(v.Value) <= maxLine:
+		t.Variables = append(t.Variables, v)
+	default:
+		t.More++
+	}
 }
 
 func parseLine(text string, form Form) (e Entry, ok bool) {

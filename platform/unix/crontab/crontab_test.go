@@ -28,9 +28,24 @@ func TestTablesAreReadAsCronDoes(t *testing.T) {
 		"a line without end":          {"* * * * * " + strings.Repeat("x", 5000), Personal, nil, 1},
 	} {
 		got := Parse([]byte(c.text), c.form)
-		if diff := cmp.Diff(Table{Entries: c.want, Bad: c.bad, First: min(c.bad, 1)}, got); diff != "" {
+		if diff := cmp.Diff(Table{Entries: c.want, Bad: c.bad, First: min(c.bad, 1)}, got); diff != "" { // a usual shell is no variable of interest
 			t.Errorf("%s: %s", name, diff)
 		}
+	}
+}
+
+// What stands above the jobs can have each of them run something else.
+func TestVariablesThatStartSomething(t *testing.T) {
+	got := Parse([]byte("SHELL=/bin/bash\nPATH=/tmp\n'LD_PRELOAD' = \"/opt/a.so:/opt/b.so\"\n* * * * * x\nBASH_ENV=\n SHELL = /tmp/sh\nBASH_ENV=/opt/e\n"), Personal)
+	want := Table{Entries: []Entry{{4, "* * * * *", "", "x"}}, Variables: []Variable{{3, "LD_PRELOAD", "/opt/a.so:/opt/b.so"}, {6, "SHELL", "/tmp/sh"}, {7, "BASH_ENV", "/opt/e"}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := Parse([]byte(strings.Repeat("ENV=/x\n", MaxEntries+2)), System); len(got.Variables) != MaxEntries || got.More != 2 || got.Unread() == nil {
+		t.Errorf("%d variables, %d more", len(got.Variables), got.More)
+	}
+	if got := Parse([]byte("ENV=/"+strings.Repeat("x", maxLine)), System); got.Variables != nil || got.More != 1 {
+		t.Errorf("%d variables, %d more", len(got.Variables), got.More)
 	}
 }
 
