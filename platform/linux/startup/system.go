@@ -145,8 +145,30 @@ func (s *survey) pamModule(name string, dirs []string, seen map[string]bool) {
 // udevRun finds the programs of a rule (udev(7)).
 var udevRun = lazyregexp.New(`(?:RUN(?:\{program\})?|PROGRAM|IMPORT\{program\})\s*[+:!=]?=\s*"((?:[^"\\]|\\.)*)"`)
 
+// udevUnits finds the units that a rule has started (systemd.device(5)).
+var udevUnits = lazyregexp.New(`SYSTEMD_WANTS\}\s*\+?:?=\s*"([^"]*)"`)
+
+// udevWants are the units that rules have the service manager of the system start.
+func (s *survey) udevWants() (units []string) {
+	s.udevRules(func(f file, _ string) {
+		for _, match := range udevUnits.Get().FindAllStringSubmatch(s.text(f), -1) {
+			units = append(units, strings.Fields(match[1])...)
+		}
+	})
+	return units
+}
+
 // udev finds rules that run programs.
 func (s *survey) udev() {
+	s.udevRules(func(f file, name string) {
+		if programs := udevPrograms(s.text(f), s.shell(f)); len(programs) > 0 {
+			s.add(f, startup.Entry{Kind: startup.UdevRule, Name: name, When: "device", User: "root", Enabled: new(true)}, programs...)
+		}
+	})
+}
+
+// udevRules calls use for each file of rules.
+func (s *survey) udevRules(use func(f file, name string)) {
 	seen := map[string]bool{}
 	for _, directory := range []string{"/etc/udev/rules.d", "/run/udev/rules.d", "/usr/local/lib/udev/rules.d", "/usr/lib/udev/rules.d", "/lib/udev/rules.d"} {
 		real, names := s.once(seen, directory)
@@ -154,12 +176,8 @@ func (s *survey) udev() {
 			if !strings.HasSuffix(name, ".rules") {
 				continue
 			}
-			f, ok := s.open(path.Join(real, name))
-			if !ok {
-				continue
-			}
-			if programs := udevPrograms(s.text(f), s.shell(f)); len(programs) > 0 {
-				s.add(f, startup.Entry{Kind: startup.UdevRule, Name: name, When: "device", User: "root", Enabled: new(true)}, programs...)
+			if f, ok := s.open(path.Join(real, name)); ok {
+				use(f, name)
 			}
 		}
 	}

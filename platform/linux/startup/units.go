@@ -63,6 +63,9 @@ func (s *survey) units() {
 	system, user := newUnitSet(), newUnitSet()
 	s.scan(system, systemUnits)
 	s.scan(user, userUnits)
+	for _, unit := range s.udevWants() {
+		system.enabled[unit] = true
+	}
 	s.unitEntries(system, "")
 	s.unitEntries(user, startup.UserUnit)
 }
@@ -178,11 +181,34 @@ func (s *survey) unitEntries(set *unitSet, kind startup.Kind) {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range append(names, s.wanted(set, names)...) {
 		s.unitEntry(set, name, kind)
 	}
 	s.dropInEntries(set, kind)
+}
+
+// wanted marks as enabled, and returns, what units have started with them, and what those have in turn. That a
+// unit is in the folder of a vendor does not say that a vendor put it there.
+func (s *survey) wanted(set *unitSet, names []string) (more []string) {
+	slices.Sort(names)
+	known := map[string]bool{}
+	for _, name := range names {
+		known[name] = true
+	}
+	for unit := range set.dropIns {
+		names = append(names, unit)
+	}
+	for queue := names; len(queue) > 0; queue = queue[1:] {
+		for _, name := range s.effective(set, queue[0]).wants {
+			if file, _ := set.find(name); file == "" || known[name] || set.masked[name] {
+				continue
+			}
+			known[name], set.enabled[name] = true, true
+			more, queue = append(more, name), append(queue, name)
+		}
+	}
+	slices.Sort(more)
+	return more
 }
 
 func (s *survey) unitEntry(set *unitSet, name string, kind startup.Kind) {

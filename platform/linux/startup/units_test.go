@@ -114,6 +114,24 @@ func TestUnitsTellWhatTheirVariablesMakeThemLoad(t *testing.T) {
 	}
 }
 
+// What an enabled unit, a drop-in or a rule of udev has started is told, in the folder of a vendor too.
+func TestUnitsThatAreWantedAreTold(t *testing.T) {
+	got := unitPrograms(t, map[string]string{
+		"etc/systemd/system/a.service":                 "[Unit]\nWants=b.service none.service gone.service\n[Service]\nExecStart=/opt/a\n",
+		"usr/lib/systemd/system/b.service":             "[Unit]\nRequires=c@x.service a.service\n[Service]\nExecStart=/opt/b\n",
+		"usr/lib/systemd/system/c@.service":            "[Service]\nExecStart=/opt/c\n",
+		"usr/lib/systemd/system/d.service":             "[Service]\nExecStart=/opt/d\n",
+		"usr/lib/systemd/system/e.service":             "[Service]\nExecStart=/opt/e\n",
+		"usr/lib/systemd/system/idle.service":          "[Service]\nExecStart=/opt/idle\n",
+		"etc/systemd/system/idle.service.d/wants.conf": "[Unit]\nWants=d.service\n",
+		"etc/udev/rules.d/99-x.rules":                  "ACTION==\"add\", TAG+=\"systemd\", ENV{SYSTEMD_WANTS}+=\"e.service\"\n",
+	}, map[string]string{"etc/systemd/system/gone.service": "/dev/null"})
+	want := map[string]string{"a.service": "/opt/a", "b.service": "/opt/b", "c@x.service": "/opt/c", "d.service": "/opt/d", "e.service": "/opt/e", "idle.service: wants.conf": ""}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Thousands of timers may name one large file.
 func TestAUnitIsParsedOnce(t *testing.T) {
 	s, m := newSurvey(Parts{}), newManager(mira)
