@@ -188,8 +188,12 @@ func (f frame) run(r *runner, list []string) []string {
 		}
 		if o.mark == ';' {
 			n := slices.IndexFunc(list, func(w string) bool { return w == ";" || w == "+" })
-			if n < 0 {
+			if n < 0 { // it has no end, and each within it looks for one again
+				f.reader.spend(len(strings.Join(list, " ")))
 				n = len(list)
+			}
+			if f.reader.cut {
+				return found
 			}
 			found = append(found, f.command(list[:n])...)
 			list = list[n:]

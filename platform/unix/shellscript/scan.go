@@ -249,8 +249,8 @@ func isSubshell(text string) bool {
 
 // group reads a pattern such as "@(a|b)" into the word it belongs to.
 func (s *scanner) group() {
-	open, end := 0, min(len(s.text), s.at+maxAhead)
-	for i := s.at; i < end; i++ {
+	open, ahead := 0, min(maxAhead, len(s.text)-s.at)
+	for i := s.at; i < s.at+min(ahead, s.reader.left); i++ {
 		switch s.text[i] {
 		case '(':
 			open++
@@ -263,7 +263,7 @@ func (s *scanner) group() {
 			return
 		}
 	}
-	s.reader.spend(end - s.at)
+	s.reader.spend(ahead)
 	s.endCommand()
 }
 
