@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package processes
+
+import (
+	"context"
+	"io/fs"
+	"slices"
+	"time"
+
+	"sentinel/internal/processes"
+	"sentinel/platform/linux/procfs"
+)
+
+// How often processes are looked at again whose threads end while they are looked at, and how long after.
+// A process that ends is gone by then.
+const (
+	looksAgain = 5
+	pause      = time.Millisecond
+)
+
+// exiting marks a thread that ends (PF_EXITING, include/linux/sched.h).
+const exiting = 0x4
+
+// ended notes a process to be looked at again, unless it has ended itself: any user can end the first
+// thread, and have each of the others start the next one and end.
+func (l *look) ended(c processes.Claim) {
+	p, err := l.proc.Process(c.PID)
+	switch {
+	case procfs.Ended(err), err == nil && (p.Start != l.start[c.PID] || over(p)):
+	case err != nil:
+		l.bar(c, err)
+	default:
+		l.headless[c.PID] = p.Headless
+		l.again = append(l.again, claimOf(c.PID, c.Name))
+	}
+}
+
+// over says that the last thread of a process has ended, or ends.
+func over(p procfs.ProcessStat) bool {
+	return p.Zombie() || p.Threads < 2 && p.Flags&exiting != 0
+}
+
+// judgeAgain looks at processes again whose threads have ended, each by itself, so that a thread has to
+// last for as short as can be. Those that this does not suffice for were not seen.
+func (l *look) judgeAgain(ctx context.Context) error {
+	for range looksAgain {
+		if len(l.again) == 0 {
+			return nil
+		}
+		time.Sleep(pause)
+		some := l.again
+		l.again = nil
+		for one := range slices.Chunk(some, 1) {
+			if err := l.judgeAll(ctx, one); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range l.again {
+		l.bar(c, procfs.ErrThreadsChange)
+	}
+	return nil
+}
+
+// lasted says whether a thread that was looked at in the place of a process has ended meanwhile: what a
+// thread that ends has no more is empty, without an error, and its number can be another's after it.
+func (l *look) lasted(c processes.Claim) error {
+	pid, ok := l.leader[c.PID]
+	if !ok {
+		return nil
+	}
+	status, err := l.proc.Status(c.PID)
+	if err == nil && status.TGID != pid {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return err
+	}
+	_, err = l.proc.Link(c.PID, "exe") // gone with the memory, before the thread is
+	return err
+}
