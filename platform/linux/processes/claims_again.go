@@ -8,18 +8,13 @@ import (
 	"context"
 	"io/fs"
 	"slices"
-	"time"
 
 	"sentinel/internal/processes"
 	"sentinel/platform/linux/procfs"
 )
 
-// How often processes are looked at again whose threads end while they are looked at, and how long after.
-// A process that ends is gone by then.
-const (
-	looksAgain = 5
-	pause      = time.Millisecond
-)
+// looksAgain is how often processes are looked at again whose threads end while they are looked at.
+const looksAgain = 5
 
 // exiting marks a thread that ends (PF_EXITING, include/linux/sched.h).
 const exiting = 0x4
@@ -50,7 +45,6 @@ func (l *look) judgeAgain(ctx context.Context) error {
 		if len(l.again) == 0 {
 			return nil
 		}
-		time.Sleep(pause)
 		some := l.again
 		l.again = nil
 		for one := range slices.Chunk(some, 1) {
