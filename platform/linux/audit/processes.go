@@ -120,20 +120,13 @@ func (t *processTable) unseen(err error) {
 }
 
 // programOfThreads looks for the program of a process whose first thread has ended in the others. A
-// thread of the kernel has none. One that ends before it is looked at says nothing of the process.
+// thread of the kernel has none.
 func (m *machine) programOfThreads(pid int) (string, error) {
-	const tries = 4
-	for range tries {
-		tid, err := procfs.New(m.Root).Thread(pid)
-		if err != nil {
-			return "", err
-		}
-		program, err := os.Readlink(m.path(path.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(tid), "exe")))
-		if !procfs.Ended(err) {
-			return program, err
-		}
+	tid, err := procfs.New(m.Root).Thread(pid)
+	if err != nil {
+		return "", err
 	}
-	return "", procfs.ErrThreadsChange
+	return os.Readlink(m.path(path.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(tid), "exe")))
 }
 
 func deletedPrograms(ctx context.Context, m *machine) audit.Finding {

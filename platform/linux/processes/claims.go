@@ -92,12 +92,12 @@ func (s *Source) disguises(ctx context.Context, most time.Duration) ([]Disguised
 	if err != nil {
 		return nil, err
 	}
-	l := &look{Source: s, until: time.Now().Add(most), headless: map[int]bool{}, start: map[int]uint64{}, leader: map[int]int{}}
+	l := &look{Source: s, until: time.Now().Add(most), headless: map[int]bool{}, leader: map[int]int{}}
 	for _, p := range table {
-		l.headless[p.PID], l.start[p.PID] = p.Headless, p.Start
+		l.headless[p.PID] = p.Headless
 	}
 	l.mounts = s.mountsHere()
-	err = cmp.Or(l.judgeAll(ctx, newestFirst(table)), l.judgeAgain(ctx))
+	err = l.judgeAll(ctx, newestFirst(table))
 	if errors.Is(err, errManyClaims) { // mostly because of these
 		err = cmp.Or(untold(l.stuck), err)
 	}
@@ -109,14 +109,10 @@ func newestFirst(table []procfs.Process) []processes.Claim {
 	list := make([]processes.Claim, 0, len(table))
 	for _, p := range slices.Backward(table) {
 		if p.Flags&kernelThread == 0 && !p.Zombie() {
-			list = append(list, claimOf(p.PID, p.Name))
+			list = append(list, processes.Claim{PID: p.PID, Name: p.Name, Owner: -1, Daemons: daemons})
 		}
 	}
 	return list
-}
-
-func claimOf(pid int, name string) processes.Claim {
-	return processes.Claim{PID: pid, Name: name, Owner: -1, Daemons: daemons}
 }
 
 // A look is one at all processes.
@@ -128,11 +124,9 @@ type look struct {
 	unread []processes.Claim // their programs cannot be seen for another reason
 	why    error             // that of the first of them
 	stuck  []processes.Claim // what they call themselves cannot be read
-	again  []processes.Claim // the thread has ended that was looked at, and they have not
 
 	mounts   map[uint64]bool // those of the system, by number; nil where they are not known
 	headless map[int]bool    // by PID: its first thread has ended
-	start    map[int]uint64  // by PID, as in the table
 	leader   map[int]int     // PID, by that of the thread that is looked at in its place
 }
 
@@ -207,7 +201,16 @@ func (l *look) titles(ctx context.Context, list []processes.Claim) error {
 		if err := l.late(ctx); err != nil {
 			return err
 		}
-		for _, c := range l.titled(some) {
+		for i, title := range l.proc.Titles(pidsOf(some)) {
+			some[i].Argument = title.Text
+			switch {
+			case errors.Is(title.Err, procfs.ErrStuck):
+				l.stuck = append(l.stuck, l.whole(some[i]))
+			case title.Err != nil:
+				l.bar(some[i], title.Err)
+			}
+		}
+		for _, c := range some {
 			if err := l.late(ctx); err != nil { // a table of mounts takes a user's time
 				return err
 			}
@@ -215,25 +218,6 @@ func (l *look) titles(ctx context.Context, list []processes.Claim) error {
 		}
 	}
 	return nil
-}
-
-// titled adds the first arguments of processes, and leaves out those that have ended.
-func (l *look) titled(some []processes.Claim) []processes.Claim {
-	list := make([]processes.Claim, 0, len(some))
-	for i, title := range l.proc.Titles(pidsOf(some)) {
-		c := some[i]
-		c.Argument = title.Text
-		switch {
-		case errors.Is(title.Err, procfs.ErrStuck):
-			l.stuck = append(l.stuck, l.whole(c))
-		case title.Err != nil:
-			l.bar(c, title.Err)
-		}
-		if !procfs.Ended(title.Err) {
-			list = append(list, c)
-		}
-	}
-	return list
 }
 
 func pidsOf(some []processes.Claim) []int {
@@ -254,46 +238,36 @@ func (l *look) late(ctx context.Context) error {
 
 // bar notes a process whose program was not seen, unless it has ended.
 func (l *look) bar(c processes.Claim, err error) {
-	c = l.whole(c)
 	switch {
 	case procfs.Ended(err):
-		l.ended(c)
 	case errors.Is(err, fs.ErrPermission):
-		l.barred = append(l.barred, c)
+		l.barred = append(l.barred, l.whole(c))
 	default:
-		l.unread, l.why = append(l.unread, c), cmp.Or(l.why, err)
+		l.unread, l.why = append(l.unread, l.whole(c)), cmp.Or(l.why, err)
 	}
 }
 
-// judge judges a process. What was read of a thread that has ended meanwhile does not count.
+// judge judges a process, and finds out no more about it than it takes: whose it is is cheaper to ask
+// for than what its files are.
 func (l *look) judge(c processes.Claim) {
-	disguise, how, err := l.verdict(c)
-	if err = cmp.Or(err, l.lasted(c)); err != nil {
-		l.bar(c, err)
-		return
-	}
-	if disguise != processes.NoDisguise {
-		l.found = append(l.found, Disguised{l.whole(c).PID, c.Name, disguise, how})
-	}
-}
-
-// verdict finds out no more about a process than it takes: whose it is is cheaper to ask for than what
-// its files are.
-func (l *look) verdict(c processes.Claim) (processes.Disguise, string, error) {
 	if c.Plain() {
-		return processes.NoDisguise, "", nil
+		return
 	}
 	uid, err := l.proc.UID(c.PID)
 	if err != nil {
-		return processes.NoDisguise, "", err
+		l.bar(c, err)
+		return
 	}
 	c.UserID = uid
 	if c.Apart = c.Apart && l.canHaveMounted(c); c.Plain() {
-		return processes.NoDisguise, "", nil
+		return
 	}
-	if c, err = l.claim(c, l.owner()); err != nil {
-		return processes.NoDisguise, "", err
+	c, err = l.claim(c, l.owner())
+	if err != nil {
+		l.bar(c, err)
+		return
 	}
-	disguise, how := c.Judge()
-	return disguise, how, nil
+	if disguise, how := c.Judge(); disguise != processes.NoDisguise {
+		l.found = append(l.found, Disguised{l.whole(c).PID, c.Name, disguise, how})
+	}
 }
