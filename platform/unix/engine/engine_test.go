@@ -228,8 +228,10 @@ func TestAnotherUsersSocketIsNotAsked(t *testing.T) {
 func TestAnEngineThatHangsIsNotWaitedFor(t *testing.T) {
 	testenv.HangGuard(t)
 	socket := listening(t, func(l net.Listener) {
+		var kept []net.Conn // one that nothing refers to is closed when garbage is collected
 		for {
-			if _, err := l.Accept(); err != nil {
+			conn, err := l.Accept()
+			if kept = append(kept, conn); err != nil {
 				return
 			}
 		}
