@@ -86,12 +86,7 @@ func (c *unitCommand) set(name, value string, environmentFiles *[]string) {
 
 // take reads a file of variables, which count more than those of the unit (systemd.exec(5)).
 func (c *unitCommand) take(text string) {
-	for line := range strings.Lines(text) {
-		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
-		if ok && !strings.ContainsAny(name[:min(1, len(name))], "#;") {
-			c.environment[strings.TrimSpace(name)] = strings.Trim(strings.TrimSpace(value), `"'`)
-		}
-	}
+	unitfile.Variables(text, func(name, value string) { c.environment[name] = value })
 }
 
 // arguments are those of each command, without its program. A variable that is a word of its own becomes as many

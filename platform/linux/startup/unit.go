@@ -108,11 +108,7 @@ func (u unit) programs() ([]string, error) {
 // loadedBy returns the libraries that the variables of a file make programs load.
 func loadedBy(text string, sh *shellscript.Reader) []string {
 	var list []string
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			list = append(list, sh.Command([]string{name + "=" + strings.Trim(value, `"'`)})...)
-		}
-	}
+	unitfile.Variables(text, func(name, value string) { list = append(list, sh.Command([]string{name + "=" + value})...) })
 	return list
 }
 

@@ -67,3 +67,13 @@ func Settings(text string, use func(section, name, value string)) {
 		}
 	}
 }
+
+// Variables calls use for each variable of a file of EnvironmentFile= (systemd.exec(5)).
+func Variables(text string, use func(name, value string)) {
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if ok && !strings.ContainsAny(name[:min(1, len(name))], "#;") {
+			use(strings.TrimSpace(name), strings.Trim(strings.TrimSpace(value), `"'`))
+		}
+	}
+}

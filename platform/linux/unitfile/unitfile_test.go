@@ -30,6 +30,14 @@ func TestSettingsOfSections(t *testing.T) {
 	}
 }
 
+func TestVariablesOfAFile(t *testing.T) {
+	var got []string
+	Variables("# A=1\n;B=2\n C = \"x y\" \nno\nD='z'\n=e\nF=\n", func(name, value string) { got = append(got, name+"="+value) })
+	if diff := cmp.Diff([]string{"C=x y", "D=z", "=e", "F="}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func FuzzUnit(f *testing.F) {
 	f.Add("[Service]\nExecStart=/bin/sh -c 'a \\\n b'\n")
 	f.Fuzz(func(t *testing.T, text string) {
