@@ -9,6 +9,29 @@ import (
 	"testing"
 )
 
+// Nested makes directories of one name within one another, deeper than the kernel takes a path, and returns the
+// last.
+func Nested(t testing.TB, dir, name string, levels int) *os.Root {
+	t.Helper()
+	at, err := os.OpenRoot(dir)
+	for range levels {
+		var next *os.Root
+		if err == nil {
+			err = at.Mkdir(name, 0o755)
+		}
+		if err == nil {
+			next, err = at.OpenRoot(name)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		at.Close() //nolint:errcheck // only opened
+		at = next
+	}
+	t.Cleanup(func() { at.Close() }) //nolint:errcheck // only opened
+	return at
+}
+
 // Plant writes files below a new root directory, which it returns. A name that ends
 // with a slash is an empty directory.
 func Plant(t testing.TB, files map[string]string) (root string) {

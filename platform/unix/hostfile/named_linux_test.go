@@ -89,21 +89,7 @@ func TestAnInterruptedOpenIsMadeAgain(t *testing.T) {
 func TestAPathOfAnyLengthIsOpened(t *testing.T) {
 	t.Cleanup(func() { hasOpenat2 = sync.OnceValue(findOpenat2) })
 	dir, name := t.TempDir(), strings.Repeat("d", 250)
-	at, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 40 {
-		next, err := at, at.Mkdir(name, 0o755)
-		if err == nil {
-			next, err = at.OpenRoot(name)
-		}
-		at.Close()
-		if at = next; err != nil {
-			t.Fatal(err)
-		}
-	}
-	defer at.Close()
+	at := testenv.Nested(t, dir, name, 40)
 	if err := at.WriteFile("f", []byte("deep"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -347,21 +347,7 @@ func TestAReadThatNeverEndsIsAbandoned(t *testing.T) {
 // What lies deeper than the kernel takes a path is measured, with openat2(2) and without.
 func TestDirectoriesOfAnyDepthAreRead(t *testing.T) {
 	dir, name := plain(t), strings.Repeat("d", 250)
-	at, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 40 {
-		next, err := at, at.Mkdir(name, 0o755)
-		if err == nil {
-			next, err = at.OpenRoot(name)
-		}
-		at.Close()
-		if at = next; err != nil {
-			t.Fatal(err)
-		}
-	}
-	defer at.Close()
+	at := testenv.Nested(t, dir, name, 40)
 	if err := at.WriteFile("large", make([]byte, 8<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
