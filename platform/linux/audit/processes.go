@@ -120,13 +120,20 @@ func (t *processTable) unseen(err error) {
 }
 
 // programOfThreads looks for the program of a process whose first thread has ended in the others. A
-// thread of the kernel has none.
+// thread of the kernel has none. One that ends before it is looked at says nothing of the process.
 func (m *machine) programOfThreads(pid int) (string, error) {
-	tid, err := procfs.New(m.Root).Thread(pid)
-	if err != nil {
-		return "", err
+	const tries = 4
+	for range tries {
+		tid, err := procfs.New(m.Root).Thread(pid)
+		if err != nil {
+			return "", err
+		}
+		program, err := os.Readlink(m.path(path.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(tid), "exe")))
+		if !procfs.Ended(err) {
+			return program, err
+		}
 	}
-	return os.Readlink(m.path(path.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(tid), "exe")))
+	return "", procfs.ErrThreadsChange
 }
 
 func deletedPrograms(ctx context.Context, m *machine) audit.Finding {

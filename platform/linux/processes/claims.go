@@ -92,12 +92,14 @@ func (s *Source) disguises(ctx context.Context, most time.Duration) ([]Disguised
 	if err != nil {
 		return nil, err
 	}
-	l := &look{Source: s, until: time.Now().Add(most), headless: map[int]bool{}, leader: map[int]int{}}
+	l := &look{Source: s, until: time.Now().Add(most), headless: map[int]bool{}, start: map[int]uint64{}, leader: map[int]int{}}
 	for _, p := range table {
-		l.headless[p.PID] = p.Headless
+		l.headless[p.PID], l.start[p.PID] = p.Headless, p.Start
 	}
 	l.mounts = s.mountsHere()
-	err = l.judgeAll(ctx, newestFirst(table))
+	if err = l.judgeAll(ctx, newestFirst(table)); err == nil {
+		err = l.judgeAgain(ctx)
+	}
 	if errors.Is(err, errManyClaims) { // mostly because of these
 		err = cmp.Or(untold(l.stuck), err)
 	}
@@ -109,10 +111,14 @@ func newestFirst(table []procfs.Process) []processes.Claim {
 	list := make([]processes.Claim, 0, len(table))
 	for _, p := range slices.Backward(table) {
 		if p.Flags&kernelThread == 0 && !p.Zombie() {
-			list = append(list, processes.Claim{PID: p.PID, Name: p.Name, Owner: -1, Daemons: daemons})
+			list = append(list, claimOf(p.PID, p.Name))
 		}
 	}
 	return list
+}
+
+func claimOf(pid int, name string) processes.Claim {
+	return processes.Claim{PID: pid, Name: name, Owner: -1, Daemons: daemons}
 }
 
 // A look is one at all processes.
@@ -124,9 +130,11 @@ type look struct {
 	unread []processes.Claim // their programs cannot be seen for another reason
 	why    error             // that of the first of them
 	stuck  []processes.Claim // what they call themselves cannot be read
+	again  []processes.Claim // the thread has ended that was looked at, and they have not
 
 	mounts   map[uint64]bool // those of the system, by number; nil where they are not known
 	headless map[int]bool    // by PID: its first thread has ended
+	start    map[int]uint64  // by PID, as in the table
 	leader   map[int]int     // PID, by that of the thread that is looked at in its place
 }
 
@@ -201,16 +209,7 @@ func (l *look) titles(ctx context.Context, list []processes.Claim) error {
 		if err := l.late(ctx); err != nil {
 			return err
 		}
-		for i, title := range l.proc.Titles(pidsOf(some)) {
-			some[i].Argument = title.Text
-			switch {
-			case errors.Is(title.Err, procfs.ErrStuck):
-				l.stuck = append(l.stuck, l.whole(some[i]))
-			case title.Err != nil:
-				l.bar(some[i], title.Err)
-			}
-		}
-		for _, c := range some {
+		for _, c := range l.titled(some) {
 			if err := l.late(ctx); err != nil { // a table of mounts takes a user's time
 				return err
 			}
@@ -218,6 +217,25 @@ func (l *look) titles(ctx context.Context, list []processes.Claim) error {
 		}
 	}
 	return nil
+}
+
+// titled adds the first arguments of processes, and leaves out those that have ended.
+func (l *look) titled(some []processes.Claim) []processes.Claim {
+	list := make([]processes.Claim, 0, len(some))
+	for i, title := range l.proc.Titles(pidsOf(some)) {
+		c := some[i]
+		c.Argument = title.Text
+		switch {
+		case errors.Is(title.Err, procfs.ErrStuck):
+			l.stuck = append(l.stuck, l.whole(c))
+		case title.Err != nil:
+			l.bar(c, title.Err)
+		}
+		if !procfs.Ended(title.Err) {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 func pidsOf(some []processes.Claim) []int {
@@ -238,36 +256,46 @@ func (l *look) late(ctx context.Context) error {
 
 // bar notes a process whose program was not seen, unless it has ended.
 func (l *look) bar(c processes.Claim, err error) {
+	c = l.whole(c)
 	switch {
 	case procfs.Ended(err):
+		l.ended(c)
 	case errors.Is(err, fs.ErrPermission):
-		l.barred = append(l.barred, l.whole(c))
+		l.barred = append(l.barred, c)
 	default:
-		l.unread, l.why = append(l.unread, l.whole(c)), cmp.Or(l.why, err)
+		l.unread, l.why = append(l.unread, c), cmp.Or(l.why, err)
 	}
 }
 
-// judge judges a process, and finds out no more about it than it takes: whose it is is cheaper to ask
-// for than what its files are.
+// judge judges a process. What was read of a thread that has ended meanwhile does not count.
 func (l *look) judge(c processes.Claim) {
-	if c.Plain() {
+	disguise, how, err := l.verdict(c)
+	if err = cmp.Or(err, l.lasted(c)); err != nil {
+		l.bar(c, err)
 		return
+	}
+	if disguise != processes.NoDisguise {
+		l.found = append(l.found, Disguised{l.whole(c).PID, c.Name, disguise, how})
+	}
+}
+
+// verdict finds out no more about a process than it takes: whose it is is cheaper to ask for than what
+// its files are.
+func (l *look) verdict(c processes.Claim) (processes.Disguise, string, error) {
+	if c.Plain() {
+		return processes.NoDisguise, "", nil
 	}
 	uid, err := l.proc.UID(c.PID)
 	if err != nil {
-		l.bar(c, err)
-		return
+		return processes.NoDisguise, "", err
 	}
 	c.UserID = uid
 	if c.Apart = c.Apart && l.canHaveMounted(c); c.Plain() {
-		return
+		return processes.NoDisguise, "", nil
 	}
-	c, err = l.claim(c, l.owner())
-	if err != nil {
-		l.bar(c, err)
-		return
+	if c, err = l.claim(c, l.owner()); err != nil {
+		return processes.NoDisguise, "", err
 	}
-	if disguise, how := c.Judge(); disguise != processes.NoDisguise {
-		l.found = append(l.found, Disguised{l.whole(c).PID, c.Name, disguise, how})
-	}
+	disguise, how := c.Judge()
+	return disguise, how, nil
 }

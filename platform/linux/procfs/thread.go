@@ -3,6 +3,7 @@
 package procfs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,10 +16,33 @@ import (
 // maxTasks bounds how many threads of a process are asked for its program.
 const maxTasks = 4096
 
+// threadTries bounds how often the threads of a process are listed in which each has ended before it was
+// looked at.
+const threadTries = 4
+
+// ErrThreadsChange says that a process goes on, and that none of its threads stays long enough to be
+// looked at: any user can have each start the next one and end.
+var ErrThreadsChange = errors.New("its threads change while they are looked at")
+
 // Thread finds a thread that runs of a process whose first one has ended: /proc/PID then tells neither
 // program, files nor arguments (get_task_exe_file, kernel/fork.c), and /proc/TID does, which is not
-// listed. The error is fs.ErrNotExist where no thread runs any more.
+// listed. The error is fs.ErrNotExist where no thread runs any more, and [ErrThreadsChange] where those
+// that were listed have ended and the process has not.
 func (f FS) Thread(pid int) (int, error) {
+	for range threadTries {
+		tid, err := f.listedThread(pid)
+		if err == nil || !Ended(err) {
+			return tid, err
+		}
+		if p, err := readWith(f, parseProcessStat, strconv.Itoa(pid), "stat"); err != nil || !p.Headless {
+			return 0, cmp.Or(err, fs.ErrNotExist)
+		}
+	}
+	return 0, ErrThreadsChange
+}
+
+// listedThread finds a thread in one listing.
+func (f FS) listedThread(pid int) (int, error) {
 	dir, err := os.Open(f.path(strconv.Itoa(pid), "task"))
 	if err != nil {
 		return 0, err
@@ -45,7 +69,7 @@ func (f FS) Thread(pid int) (int, error) {
 
 // revive fills in what the kernel tells of a running thread alone (do_task_stat, fs/proc/array.c).
 func (f FS) revive(p *ProcessStat) {
-	tid, err := f.Thread(p.PID)
+	tid, err := f.listedThread(p.PID) // once: it is asked for each row of a table
 	if err != nil {
 		return
 	}
