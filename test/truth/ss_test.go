@@ -92,7 +92,11 @@ func plainAddress(text string) (netip.AddrPort, error) {
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	port, err := strconv.ParseUint(text[colon+1:], 10, 16)
+	number := text[colon+1:]
+	if number == "*" { // none, as of a socket that loses its peer while it is listed
+		number = "0"
+	}
+	port, err := strconv.ParseUint(number, 10, 16)
 	return netip.AddrPortFrom(ip.Unmap(), uint16(port)), err
 }
 
