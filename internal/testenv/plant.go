@@ -25,10 +25,10 @@ func Nested(t testing.TB, dir, name string, levels int) *os.Root {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at.Close() //nolint:errcheck // only opened
+		at.Close()
 		at = next
 	}
-	t.Cleanup(func() { at.Close() }) //nolint:errcheck // only opened
+	t.Cleanup(func() { at.Close() })
 	return at
 }
 
