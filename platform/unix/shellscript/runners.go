@@ -27,6 +27,7 @@ type runner struct {
 	//	/        the directory in which it runs
 	//	.        code of another language, and what follows are its arguments
 	//	;        a command up to a word ";" or "+"
+	//	+        nothing that is run, and it has a second value
 	options string
 }
 
@@ -46,12 +47,22 @@ const (
 // runners are programs as their manual pages have them. Options without a value are not listed, and
 // neither are those that every runner would pass over.
 var runners = []runner{
-	{names: "builtin busybox chronic command dbus-run-session fakeroot linux32 linux64 nocorrect noglob nohup setsid torsocks toybox"},
+	{names: "builtin busybox catatonit chronic command cronic dbus-launch dbus-run-session eatmydata fakechroot fakeroot firejail linux32 linux64 nocorrect noglob nohup run-one setsid torsocks toybox unbuffer"},
+	{names: "aa-exec", options: "-p --profile -n --namespace"},
+	{names: "abduco dtach", operands: 1, options: "-e -r"},
+	{names: "arch", options: "-arch -e -d"},
+	{names: "bwrap", options: "--args --add-seccomp-fd --bind+ --bind-data+ --bind-fd+ --bind-try+ --block-fd --cap-add --cap-drop --chdir/ --chmod+ --dev --dev-bind+ --dev-bind-try+ --dir --exec-label --file+ --file-label --gid --hostname --info-fd --json-status-fd --lock-file --mqueue --overlay-src --perms --pidns --proc --remount-ro --ro-bind+ --ro-bind-data+ --ro-bind-fd+ --ro-bind-try+ --ro-overlay --seccomp --setenv+ --size --symlink+ --sync-fd --tmp-overlay --tmpfs --uid --unsetenv --userns --userns2 --userns-block-fd"},
+	{names: "caffeinate", options: "-t -w"},
+	{names: "cgexec", options: "-g"},
+	{names: "choom", options: "-n --adjust -p --pid"},
+	{names: "chpst", options: "-/ -b -c -d -e -f -l -L -m -n -o -p -r -t -u -U"},
+	{names: "cpulimit", options: "-e --exe -l --limit -p --pid -P --path"},
 	{names: "chroot", operands: 1, options: "--userspec --groups"},
 	{names: "chrt", operands: 1, options: "-T --sched-runtime -P --sched-period -D --sched-deadline"},
 	{names: "doas", options: "-a -u -C"},
+	{names: "dumb-init", options: "-r --rewrite"},
 	{names: "env", options: "-u --unset -C/ --chdir/ -S! --split-string! -P -a --argv0"},
-	{names: "envdir envuidgid gosu setuidgid su-exec s6-envdir s6-setuidgid", operands: 1},
+	{names: "envdir envuidgid faketime gosu s6-envdir s6-setlock s6-setuidgid setlock setuidgid su-exec", operands: 1},
 	{names: "exec", options: "-a"},
 	{names: "flock", operands: 1, options: "-w --wait --timeout -E --conflict-exit-code -c! --command!"},
 	{names: "ionice", options: "-c --class -n --classdata"},
@@ -61,10 +72,18 @@ var runners = []runner{
 	{names: "nsenter", options: "-t --target -S --setuid -G --setgid -C~ -i~ -m~ -n~ -p~ -r~ -T~ -u~ -U~ -w~ -W --wdns"},
 	{names: "numactl", options: "-C --physcpubind -i --interleave -m --membind -N --cpunodebind -p --preferred"},
 	{names: "pkexec", options: "--user"},
+	{names: "prlimit", options: "-o --output -p --pid"},
+	{names: "proot", options: "-0~ -b --bind -k --kernel-release -m --mount -q* --qemu* -r --rootfs -R -S -v --verbose -w/ --pwd/ --cwd/"},
+	{names: "proxychains proxychains4", options: "-f"},
 	{names: "screen", options: "-c -e -h -p -r -s* -S -t -T -x"},
 	{names: "runuser su", operands: 1, options: "-c! --command! --session-command! -g --group -G --supp-group -s* --shell* -u= --user= -w --whitelist-environment"},
 	{names: "setpriv", options: "--reuid --regid --groups --inh-caps --ambient-caps --bounding-set --securebits --pdeathsig --selinux-label --apparmor-profile"},
 	{names: "repeat sleep", operands: 1},
+	{names: "runcon", operands: 1, options: "-l= --range= -r= --role= -t= --type= -u= --user="},
+	{names: "sandbox-exec", options: "-D -f -n -p"},
+	{names: "setarch", named: true, operands: 1},
+	{names: "softlimit", options: "-a -c -d -f -l -m -o -p -r -s -t"},
+	{names: "ssh-agent", options: "-a -E -O -P -t"},
 	{names: "stdbuf", options: "-e --error -i --input -o --output"},
 	{names: "sudo", options: "-C --close-from -D/ --chdir/ -g --group -h --host -p --prompt -r --role -R --chroot -t --type -T --command-timeout -u --user -U --other-user"},
 	{names: "systemd-cat", options: "-p --priority --stderr-priority --level-prefix -t --identifier --namespace"},
@@ -73,10 +92,17 @@ var runners = []runner{
 	{names: "taskset", operands: 1},
 	{names: "time", options: "-f --format -o --output"},
 	{names: "timeout", operands: 1, options: "-k --kill-after -s --signal"},
+	{names: "tini", options: "-e -p"},
+	{names: "trickle", options: "-d -l -L -n -p -t -u -w"},
+	{names: "uclampset", options: "-m -M -p --pid"},
 	{names: "unshare", options: "-G --setgid --boottime --map-group --map-groups --map-user --map-users --monotonic --propagation -R --root -S --setuid --setgroups -w/ --wd/"},
 	{names: "xargs", options: "-a --arg-file -d --delimiter -e~ -E -i~ -I -J -l~ -L -n --max-args -P --max-procs --process-slot-var -R -s --max-chars -S"},
+	{names: "xvfb-run", options: "-e --error-file -f --auth-file -n --server-num -p --xauth-protocol -s --server-args -w --wait"},
 
 	{names: "eval", runs: line},
+	{names: "parallel", named: true, runs: line, options: "-a --arg-file -C --colsep -d --delimiter -E -I --joblog -j --jobs --load -L -n --max-args -N -P --max-procs -s --max-chars -S --sshlogin --retries --results --timeout --tmpdir --wd/ --workdir/"},
+	{names: "sg", operands: 1, runs: first, options: "-c! --command!"},
+	{names: "tmux", named: true, operands: 1, runs: line, options: "-c/ -e -F -f* -L -n -s -S -t -T -x -y"},
 	{names: "watch", runs: line, options: "-n --interval -q --equexit -s --shotsdir"},
 	{names: "trap", runs: first},
 
@@ -121,7 +147,7 @@ func runnerOf(name string) *runner {
 	return runnersByName()[strings.TrimRight(name, "0123456789.")]
 }
 
-const marks = "~=*@!^</.;"
+const marks = "~=*@!^</.;+"
 
 const maxCluster = 64 // letters of options in one word
 
@@ -203,6 +229,8 @@ func (f frame) run(r *runner, list []string) []string {
 			o.value, list = list[0], list[1:]
 		}
 		switch o.mark {
+		case '+':
+			list = list[min(1, len(list)):]
 		case '=':
 			operands--
 		case '/':
