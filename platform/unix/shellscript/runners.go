@@ -193,61 +193,87 @@ func (r *runner) option(word string) option {
 	return o
 }
 
+// A call is a runner with its arguments.
+type call struct {
+	frame
+	runs     runs
+	operands int
+	left     []string // not looked at yet
+	found    []string
+}
+
 // run returns what a runner runs.
 func (f frame) run(r *runner, list []string) []string {
-	var found []string
-	runs, operands := r.runs, r.operands
-	for ended := false; len(list) > 0; {
-		word := list[0]
-		if ended || !isOption(word, runs) {
-			if operands <= 0 && runs < input {
-				break
+	c := &call{frame: f, runs: r.runs, operands: r.operands, left: list}
+	for ended := false; len(c.left) > 0; {
+		word := c.left[0]
+		if !ended && isOption(word, c.runs) {
+			ended, c.left = word == "--", c.left[1:]
+			if !c.option(r.option(word)) {
+				return c.found
 			}
-			operands--
-			list = list[1:]
 			continue
 		}
-		ended, list = word == "--", list[1:]
-		o := r.option(word)
-		if o.runs != 0 {
-			runs = o.runs
+		if c.operands <= 0 && c.runs < input {
+			break
 		}
-		if o.mark == ';' {
-			n := slices.IndexFunc(list, func(w string) bool { return w == ";" || w == "+" })
-			if n < 0 { // it has no end, and each within it looks for one again
-				f.reader.spend(len(strings.Join(list, " ")))
-				n = len(list)
-			}
-			if f.reader.cut {
-				return found
-			}
-			found = append(found, f.command(list[:n])...)
-			list = list[n:]
-			continue
-		}
-		if o.apart && len(list) > 0 {
-			o.value, list = list[0], list[1:]
-		}
-		switch o.mark {
-		case '+':
-			list = list[min(1, len(list)):]
-		case '=':
-			operands--
-		case '/':
-			f.dir = within(f.dir, o.value)
-		case '*':
-			found = append(found, f.file(o.value)...)
-		case '@':
-			found = append(found, f.file(o.value)...)
-			runs = nothing
-		case '!':
-			found = append(found, f.within(o.value)...)
-			runs = nothing
-		case '.':
-			return found
-		}
+		c.operands--
+		c.left = c.left[1:]
 	}
-	return append(found, f.operand(runs, list)...)
+	return append(c.found, c.operand(c.runs, c.left)...)
+}
+
+// option takes an option, and reports whether what follows it is still the runner's.
+func (c *call) option(o option) bool {
+	if o.runs != 0 {
+		c.runs = o.runs
+	}
+	if o.mark == ';' {
+		return c.nested()
+	}
+	if o.apart {
+		o.value = c.next()
+	}
+	switch o.mark {
+	case '+':
+		c.next()
+	case '=':
+		c.operands--
+	case '/':
+		c.dir = within(c.dir, o.value)
+	case '*':
+		c.found = append(c.found, c.file(o.value)...)
+	case '@':
+		c.found = append(c.found, c.file(o.value)...)
+		c.runs = nothing
+	case '!':
+		c.found = append(c.found, c.within(o.value)...)
+		c.runs = nothing
+	}
+	return o.mark != '.'
+}
+
+func (c *call) next() (word string) {
+	if len(c.left) > 0 {
+		word, c.left = c.left[0], c.left[1:]
+	}
+	return word
+}
+
+// nested takes a command up to its end. One without an end would have each option within it look for that
+// again, which is counted.
+func (c *call) nested() bool {
+	end := slices.IndexFunc(c.left, func(w string) bool { return w == ";" || w == "+" })
+	if end < 0 {
+		c.reader.spend(len(strings.Join(c.left, " ")))
+		end = len(c.left)
+	}
+	if c.reader.cut {
+		return false
+	}
+	c.found = append(c.found, c.command(c.left[:end])...)
+	c.left = c.left[end:]
+	return true
 }
 
 // isOption reports whether a word is one; shells have some with a plus. The text of a trap may be "-".
