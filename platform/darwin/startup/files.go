@@ -16,6 +16,7 @@ import (
 	"sentinel/internal/deadline"
 	"sentinel/internal/privilege"
 	"sentinel/internal/startup"
+	"sentinel/internal/userdb"
 	"sentinel/platform/darwin/plist"
 	"sentinel/platform/unix/authkeys"
 	"sentinel/platform/unix/crontab"
@@ -113,11 +114,13 @@ func (s *survey) loginHooks(name string) {
 var homeFiles = []string{".zshenv", ".zprofile", ".zshrc", ".zlogin", ".bashrc", ".bash_profile", ".bash_login", ".profile", ".config/fish/config.fish", ".ssh/rc", ".ssh/environment"}
 
 const (
-	agentsDir = "Library/LaunchAgents"
-	homeLimit = time.Second
-	homeBytes = 8 << 20 // kept of one home: a sparse file costs its user no disk
-	maxHung   = 3       // homes that may not answer before the others are left out
-	staff     = 20
+	agentsDir   = "Library/LaunchAgents"
+	homeLimit   = time.Second            // for reading one home
+	parseLimit  = 300 * time.Millisecond // for what was read of it
+	parsesLimit = 2 * time.Second        // for that of all
+	homeBytes   = 8 << 20                // kept of one home: a sparse file costs its user no disk
+	maxHung     = 3                      // homes that may not answer before the others are left out
+	staff       = 20
 )
 
 // A home is what was read of one. A reader that hangs goes on filling its own.
@@ -126,27 +129,24 @@ type home struct {
 	unread []startup.Unread
 }
 
-// homes reads each home with the rights of its user.
+// homes reads each home with the rights of its user. What takes long to parse costs its own user.
 func (s *survey) homes(ctx context.Context) {
 	keys, err := authkeys.Patterns(s.Root)
 	if err != nil {
 		s.miss(authkeys.Config, err)
 	}
-	names := slices.Clone(homeFiles)
-	for _, name := range keys {
-		if name = strings.TrimPrefix(name, "%h/"); !path.IsAbs(name) && !strings.Contains(name, "%") {
-			names = append(names, name)
-		}
-	}
+	parses, cancel := context.WithTimeout(ctx, parsesLimit)
+	defer cancel()
 	hung := 0
 	for _, a := range s.accounts {
 		if hung == maxHung {
 			s.miss(a.home, errors.New("homes before it did not answer in time"))
 			continue
 		}
+		below, others := keyFiles(a, keys)
 		h, err := deadline.Call(ctx, homeLimit, func(ctx context.Context) (*home, error) {
 			h := &home{}
-			err := s.as(a, func() { s.readHome(ctx, h, a.home, names) })
+			err := s.as(a, func() { s.readHome(ctx, h, a.home, slices.Concat(homeFiles, below)) })
 			return h, cmp.Or(err, ctx.Err())
 		})
 		if err != nil {
@@ -154,8 +154,26 @@ func (s *survey) homes(ctx context.Context) {
 			s.miss(a.home, err)
 			continue
 		}
-		s.homeEntries(a, h)
+		s.homeEntries(parses, a, h)
+		for _, name := range others {
+			if f, ok := s.open(name); ok {
+				s.keys(a, f)
+			}
+		}
 	}
+}
+
+// keyFiles are those with the keys of an account: in its home, without that, and elsewhere.
+func keyFiles(a account, patterns []string) (below, others []string) {
+	for _, pattern := range patterns {
+		name := authkeys.Path(pattern, userdb.User{Name: a.name, UID: a.uid, Home: a.home})
+		if inHome, ok := strings.CutPrefix(name, a.home+"/"); ok {
+			below = append(below, inHome)
+		} else {
+			others = append(others, name)
+		}
+	}
+	return below, others
 }
 
 func (s *survey) as(a account, look func()) error {
@@ -195,26 +213,34 @@ func (s *survey) readHome(ctx context.Context, h *home, directory string, names 
 	}
 }
 
-func (s *survey) homeEntries(a account, h *home) {
+func (s *survey) homeEntries(ctx context.Context, a account, h *home) {
+	ctx, cancel := context.WithTimeout(ctx, parseLimit)
+	defer cancel()
 	for _, u := range h.unread {
 		s.miss(u.Path, u.Err)
 	}
 	for _, f := range h.files {
 		name := strings.TrimPrefix(f.name, a.home+"/")
 		switch {
+		case ctx.Err() != nil:
+			s.miss(f.name, ctx.Err())
 		case strings.HasPrefix(name, agentsDir+"/"):
 			s.job(f, startup.Agent, a.name, nil)
 		case slices.Contains(homeFiles, name):
 			s.add(f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(name), When: "shell", User: a.name, Enabled: new(true), Origin: startup.NoPackage}, f.shell.Programs(string(f.raw))...)
 		default:
-			keys := authkeys.Parse(f.raw)
-			if err := keys.Unread(); err != nil {
-				s.miss(f.name, err)
-			}
-			for _, k := range keys.Keys {
-				s.key(a, f, k)
-			}
+			s.keys(a, f)
 		}
+	}
+}
+
+func (s *survey) keys(a account, f file) {
+	list := authkeys.Parse(f.raw)
+	if err := list.Unread(); err != nil {
+		s.miss(f.name, err)
+	}
+	for _, k := range list.Keys {
+		s.key(a, f, k)
 	}
 }
 

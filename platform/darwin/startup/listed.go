@@ -114,9 +114,11 @@ func (s *survey) backgroundItem(i item) {
 
 // listed adds an entry that a program listed.
 func (s *survey) listed(e startup.Entry) {
-	if len(s.found.Entries) < startup.MaxEntries {
-		s.found.Entries = append(s.found.Entries, e)
+	if len(s.found.Entries) == startup.MaxEntries {
+		s.miss(e.File, startup.ErrTooMany)
+		return
 	}
+	s.found.Entries = append(s.found.Entries, e)
 }
 
 func (s *survey) user(uid string) string {

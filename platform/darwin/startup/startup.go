@@ -54,8 +54,8 @@ func (s *Source) Startup(ctx context.Context) (startup.Found, error) {
 	v.launchd(ctx)
 	v.cron()
 	v.scripts()
-	v.homes(ctx)
 	v.extensions(ctx)
+	v.homes(ctx)
 	if err := ctx.Err(); err != nil {
 		return startup.Found{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"sentinel/internal/startup"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
+	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/shellscript"
 )
 
@@ -182,6 +183,57 @@ func TestKeysThatAreLeftOutAreTold(t *testing.T) {
 	_, unread := described(collect(t, root, well, 0))
 	if !slices.Contains(unread, "/Users/mira/.ssh/authorized_keys: keys beyond the first 200: 1") {
 		t.Errorf("%q", unread)
+	}
+}
+
+func TestKeysOutsideOfHomesAreFound(t *testing.T) {
+	root := mac(t)
+	for name, text := range map[string]string{"/etc/ssh/sshd_config": "AuthorizedKeysFile /etc/keys/%u .ssh/%u\n", "/etc/keys/mira": key + " elsewhere\n", "/Users/mira/.ssh/mira": key + " below\n"} {
+		os.MkdirAll(filepath.Dir(root+name), 0o755)
+		if err := os.WriteFile(root+name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := map[string]string{}
+	for _, e := range collect(t, root, well, 0).Entries {
+		if e.Kind == startup.AuthorizedKey {
+			found[e.File] = e.Name + " of " + e.User
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"/etc/keys/mira": "ssh-ed25519 elsewhere of mira", "/Users/mira/.ssh/mira": "ssh-ed25519 below of mira"}, found); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What users have takes the place of nothing that is loaded into the kernel, and what has no place is said.
+func TestWhatUsersHavePushesNothingOfTheSystemOut(t *testing.T) {
+	root := mac(t)
+	for i := range startup.MaxEntries/200 + 1 {
+		dir := fmt.Sprintf("%s/Users/u%03d/.ssh", root, i)
+		os.MkdirAll(dir, 0o755)
+		if err := os.WriteFile(dir+"/authorized_keys", []byte(strings.Repeat(key+"\n", 200)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := collect(t, root, well, 0)
+	driver := slices.ContainsFunc(found.Entries, func(e startup.Entry) bool { return e.Name == "com.example.driver" })
+	_, unread := described(found)
+	last := fmt.Sprintf("/Users/u%03d/.ssh/authorized_keys: %v", startup.MaxEntries/200, startup.ErrTooMany)
+	if !driver || len(found.Entries) != startup.MaxEntries || !slices.Contains(unread, last) {
+		t.Errorf("driver %v, %d entries, %q", driver, len(found.Entries), unread)
+	}
+}
+
+func TestFilesOfAHomeForWhichThereIsNoTimeAreNamed(t *testing.T) {
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := &survey{}
+	s.homeEntries(late, account{name: "mira", home: "/Users/mira"}, &home{files: []file{fileOf("/Users/mira/.zshrc", []byte("/tmp/x"), hostfile.Meta{})}})
+	s.found.Entries = make([]startup.Entry, startup.MaxEntries)
+	s.listed(startup.Entry{File: "kmutil showloaded"})
+	_, unread := described(startup.Found{Unread: s.found.Unread})
+	if diff := cmp.Diff([]string{"/Users/mira/.zshrc: context canceled", "kmutil showloaded: " + startup.ErrTooMany.Error()}, unread); diff != "" {
+		t.Error(diff)
 	}
 }
 
