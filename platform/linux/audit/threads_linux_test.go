@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/procfs"
 )
 
 const threadsEnv = "SENTINEL_TEST_THREADS"
@@ -49,9 +51,18 @@ func TestAProgramIsSeenBehindItsFirstThread(t *testing.T) {
 	}
 }
 
+// A process whose threads each start the next one and end goes on, and its program was not seen.
+func TestThreadsThatEndHideNoProgram(t *testing.T) {
+	headless := "7 (x) Z 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 2 0 50 0 0\n"
+	m := &machine{Parts: Parts{Root: testenv.Plant(t, map[string]string{"proc/7/stat": headless, "proc/7/task/8/stat": headless})}}
+	if program, err := m.programOfThreads(7); program != "" || !errors.Is(err, procfs.ErrThreadsChange) {
+		t.Errorf("%q, %v", program, err)
+	}
+}
+
 // What cannot be named, as at a path of more than 4,096 bytes, has not ended.
 func TestOnlyProcessesThatEndedAreLeftOut(t *testing.T) {
-	for err, want := range map[error]int{nil: 0, syscall.ENOENT: 0, syscall.ESRCH: 0, syscall.EACCES: 1, syscall.ENAMETOOLONG: 1} {
+	for err, want := range map[error]int{nil: 0, syscall.ENOENT: 0, syscall.ESRCH: 0, syscall.EACCES: 1, syscall.ENAMETOOLONG: 1, procfs.ErrThreadsChange: 1} {
 		all := processTable{sawInit: true, asRoot: true}
 		all.unseen(err)
 		if all.hidden != want {
