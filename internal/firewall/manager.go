@@ -30,7 +30,7 @@ const BaselineTable = "sentinel_firewall"
 // A Port is a local port that receives packets, or a protocol without ports.
 type Port struct {
 	Number   uint16 `json:"port"`     // 1 to 65535; 0 is a protocol without ports
-	Protocol string `json:"protocol"` // "tcp" or "udp", or the one without ports
+	Protocol string `json:"protocol"` // "tcp", "udp" or "udplite", or the one without ports
 }
 
 // String shows a port as ufw(8) and firewall-cmd(1) take it: "22/tcp". A protocol without ports is

@@ -135,7 +135,7 @@ func (w *ways) packets(protocol string, local netip.AddrPort, v6 bool) []Packet 
 		if to = w.addresses(v6); len(to) == 0 && len(w.facts.Links) > 0 {
 			return nil
 		}
-		if len(to) == 0 || len(to) > maxWays || protocol == "udp" {
+		if len(to) == 0 || len(to) > maxWays || protocol != "tcp" {
 			to = append(to[:min(len(to), maxWays)], netip.Addr{})
 		}
 	}

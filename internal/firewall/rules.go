@@ -7,7 +7,7 @@ import "net/netip"
 // A Packet is the first one of a connection that another host opens to this one: an ordinary host,
 // with an address of its own and a port above 1023, that has not been here before.
 type Packet struct {
-	Protocol  string // "tcp" or "udp"
+	Protocol  string // "tcp", "udp" or "udplite"
 	Port      uint16 // of this host
 	V6        bool
 	Interface string     // by which it comes in; "" if it may be any but loopback

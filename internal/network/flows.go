@@ -24,7 +24,7 @@ type Flow struct {
 	Source      string   `json:"source"`                 // host:port of this end
 	Destination string   `json:"destination"`            // host:port of the other end
 	Status      State    `json:"status"`                 // state of the connection, by RFC 9293
-	Protocol    Protocol `json:"protocol"`               // TCP or UDP
+	Protocol    Protocol `json:"protocol"`               // tcp, udp or udplite
 	User        string   `json:"-"`                      // as that of a [Socket]
 }
 
@@ -33,7 +33,7 @@ type Listener struct {
 	PID         int      `json:"pid,omitempty"`          // of the process; absent when it cannot be seen
 	ProcessName string   `json:"process_name,omitempty"` // of the process; absent when it cannot be seen
 	Address     string   `json:"address"`                // host:port
-	Protocol    Protocol `json:"protocol"`               // TCP or UDP
+	Protocol    Protocol `json:"protocol"`               // tcp, udp or udplite
 	// Exposed says that the address is not loopback, so that other hosts can reach
 	// it unless a firewall prevents it.
 	Exposed bool `json:"exposed"`

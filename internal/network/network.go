@@ -10,17 +10,18 @@ import (
 	"strconv"
 )
 
-// A Protocol is a transport protocol.
+// A Protocol is a transport protocol, by its name in /etc/protocols.
 type Protocol string
 
 // The protocols that are reported.
 const (
-	TCP Protocol = "tcp"
-	UDP Protocol = "udp"
+	TCP     Protocol = "tcp"
+	UDP     Protocol = "udp"
+	UDPLite Protocol = "udplite" // RFC 3828; Linux alone has it
 )
 
-// A State is the state of a socket, by the names of RFC 9293. An unconnected UDP
-// socket counts as Listen: it accepts packets from anyone.
+// A State is the state of a socket, by the names of RFC 9293. An unconnected socket
+// of UDP or UDP-Lite counts as Listen: it accepts packets from anyone.
 type State string
 
 // The states.
@@ -38,7 +39,7 @@ const (
 	Closing     State = "CLOSING"
 )
 
-// A Socket is one TCP or UDP socket. IPv4-mapped IPv6 addresses are reported as
+// A Socket is one of TCP, UDP or UDP-Lite. IPv4-mapped IPv6 addresses are reported as
 // IPv4.
 type Socket struct {
 	Protocol Protocol
@@ -76,7 +77,7 @@ type Interface struct {
 
 // A Source reads the network state of the platform.
 type Source interface {
-	// Sockets calls visit for every TCP and UDP socket in the caller's network
+	// Sockets calls visit for every TCP, UDP and UDP-Lite socket in the caller's network
 	// namespace.
 	Sockets(ctx context.Context, visit func(Socket)) error
 	// Owners finds the processes behind the sockets with the given ids. denied says

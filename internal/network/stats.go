@@ -34,11 +34,11 @@ type InterfaceStats struct {
 	RecvPerSecond *int64 `json:"bytes_recv_per_second,omitempty"` // bytes per second over the window; absent as the other rate
 }
 
-// ConnectionCounts counts TCP and UDP sockets. The states are those of TCP only.
+// ConnectionCounts counts sockets of TCP, UDP and UDP-Lite. The states are those of TCP only.
 type ConnectionCounts struct {
-	Total       int `json:"total"`       // TCP and UDP
+	Total       int `json:"total"`       // all of them
 	TCP         int `json:"tcp"`         // all states
-	UDP         int `json:"udp"`         // all sockets
+	UDP         int `json:"udp"`         // all sockets, those of UDP-Lite too
 	Established int `json:"established"` // TCP only, as are the states below
 	Listen      int `json:"listen"`      // TCP only; UDP sockets that wait for packets are in udp
 	TimeWait    int `json:"time_wait"`   // closed here, waiting for late packets
@@ -107,7 +107,7 @@ func count(ctx context.Context, source Source) (*ConnectionCounts, error) {
 
 func (c *ConnectionCounts) add(s Socket) {
 	c.Total++
-	if s.Protocol == UDP {
+	if s.Protocol != TCP {
 		c.UDP++
 		return
 	}

@@ -155,9 +155,9 @@ type ProcessSockets struct {
 	Truncated bool            `json:"truncated"` // sockets does not show all
 }
 
-// A ProcessSocket is one TCP or UDP socket.
+// A ProcessSocket is one socket of TCP, UDP or UDP-Lite.
 type ProcessSocket struct {
-	Protocol string `json:"protocol"`         // TCP or UDP
+	Protocol string `json:"protocol"`         // TCP, UDP or UDPLITE
 	State    string `json:"state"`            // ESTABLISHED, LISTEN ...
 	Local    string `json:"local"`            // address and port
 	Remote   string `json:"remote,omitempty"` // address and port; absent where it is not connected

@@ -30,5 +30,5 @@ type Verdict struct {
 func (v Verdict) Open() bool { return v.Answer != Filtered && !v.Limited }
 
 // A Judge gives the verdict on a socket that waits at local, an address that is not loopback, for
-// TCP or UDP ("tcp", "udp"). process is the name of its program, "" if that is not known.
+// "tcp", "udp" or "udplite". process is the name of its program, "" if that is not known.
 type Judge func(protocol string, local netip.AddrPort, process string) Verdict

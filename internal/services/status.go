@@ -86,7 +86,7 @@ type Port struct {
 	PID      int    `json:"pid,omitempty"`          // of the process; absent when it cannot be seen
 	Process  string `json:"process_name,omitempty"` // its name
 	Address  string `json:"address"`                // host:port
-	Protocol string `json:"protocol"`               // TCP or UDP
+	Protocol string `json:"protocol"`               // tcp, udp or udplite
 	Number   uint16 `json:"-"`
 }
 

@@ -23,7 +23,7 @@ func serviceChecks() []check {
 			ID: "services.exposed", Name: "Services reachable from outside", Severity: audit.Medium, Weight: 4,
 			Reference:   "CIS 2.1.22, Lynis NETW-3012",
 			Description: "Each service that others can reach can be attacked; stop those that nobody needs.",
-			Formula:     "PASS when nothing but SSH and clients listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. WARN otherwise, and when its rules do not say or cannot be read. Clients are programs of the system for DHCP, time, names and logs, run by root or an account of the system, at their UDP ports (68, 123, 323, 546) and at those of net.ipv4.ip_local_port_range, where they wait for an answer; the value says how many are left out. Where the process is not known, as without root, only the former count. Sockets of SCTP, DCCP and UDP-Lite are not looked at.",
+			Formula:     "PASS when nothing but SSH and clients listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. WARN otherwise, and when its rules do not say or cannot be read. Clients are programs of the system for DHCP, time, names and logs, run by root or an account of the system, at their UDP ports (68, 123, 323, 546) and at those of net.ipv4.ip_local_port_range, where they wait for an answer; the value says how many are left out. Where the process is not known, as without root, only the former count. Sockets of SCTP and DCCP are not looked at.",
 		}, Run: exposedServices},
 		{About: audit.About{
 			ID: "services.internal", Name: "Internal services not exposed", Severity: audit.High, Weight: 8,

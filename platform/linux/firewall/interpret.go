@@ -234,13 +234,6 @@ func objref(e *expr.Objref) firewall.Match {
 
 func native(n uint32) []byte { return binary.NativeEndian.AppendUint32(nil, n) }
 
-func l4protocol(p firewall.Packet) byte {
-	if p.Protocol == "udp" {
-		return unix.IPPROTO_UDP
-	}
-	return unix.IPPROTO_TCP
-}
-
 func metaCells(p firewall.Packet, key expr.MetaKey) []cell {
 	family, ethernet := byte(unix.NFPROTO_IPV4), uint16(unix.ETH_P_IP)
 	if p.V6 {
@@ -252,7 +245,7 @@ func metaCells(p firewall.Packet, key expr.MetaKey) []cell {
 	case expr.MetaKeyPROTOCOL:
 		return cells(known, bigEndian(ethernet)...)
 	case expr.MetaKeyL4PROTO:
-		return cells(known, l4protocol(p))
+		return cells(known, portProtocols[p.Protocol])
 	case expr.MetaKeyIIFNAME:
 		if p.Interface == "" {
 			return cells(ofLink, make([]byte, unix.IFNAMSIZ)...)
@@ -302,7 +295,7 @@ func payloadCells(p firewall.Packet, e *expr.Payload) []cell {
 		if p.V6 {
 			protocol, source, to, length = 6, 8, 24, 16
 		}
-		put(protocol, cells(known, l4protocol(p)))
+		put(protocol, cells(known, portProtocols[p.Protocol]))
 		put(source, cells(ofHost, make([]byte, length)...))
 		if p.To.IsValid() && p.To.Is6() == p.V6 {
 			put(to, cells(known, p.To.AsSlice()...))

@@ -177,7 +177,7 @@ func openSet(t *nftables.Table) *nftables.Set {
 }
 
 // portProtocols are the numbers of the protocols that have ports.
-var portProtocols = map[string]byte{"tcp": unix.IPPROTO_TCP, "udp": unix.IPPROTO_UDP}
+var portProtocols = map[string]byte{"tcp": unix.IPPROTO_TCP, "udp": unix.IPPROTO_UDP, "udplite": unix.IPPROTO_UDPLITE}
 
 // openElements are the keys of ports; each of their parts fills a register of four bytes.
 func openElements(ports []firewall.Port) []nftables.SetElement {

@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	"sentinel/internal/firewall"
+	"sentinel/internal/network"
 )
 
-// A span is a range of ports of one protocol, or of both when it names none.
+// A span is a range of ports of one protocol, or of TCP and UDP when it names none.
 type span struct {
 	from, to uint16
 	protocol string
@@ -19,7 +20,7 @@ type spans []span
 
 func (s spans) has(p firewall.Port) bool {
 	for _, r := range s {
-		if r.from <= p.Number && p.Number <= r.to && (r.protocol == "" || r.protocol == p.Protocol) {
+		if r.from <= p.Number && p.Number <= r.to && (r.protocol == p.Protocol || r.protocol == "" && p.Protocol != string(network.UDPLite)) {
 			return true
 		}
 	}

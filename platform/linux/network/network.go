@@ -52,6 +52,7 @@ type transport struct {
 var transports = []transport{
 	{network.TCP, unix.IPPROTO_TCP, []string{"tcp", "tcp6"}},
 	{network.UDP, unix.IPPROTO_UDP, []string{"udp", "udp6"}},
+	{network.UDPLite, unix.IPPROTO_UDPLITE, []string{"udplite", "udplite6"}},
 }
 
 // Sockets implements [network.Source].
@@ -130,12 +131,12 @@ var states = [...]network.State{
 	9: network.LastAck, 10: network.Listen, 11: network.Closing, 12: network.SynReceived,
 }
 
-// stateOf translates a kernel state. An unconnected UDP socket is in state CLOSE.
+// stateOf translates a kernel state. An unconnected socket of UDP or UDP-Lite is in state CLOSE.
 func stateOf(protocol network.Protocol, state uint8) network.State {
 	if int(state) >= len(states) || state == 0 {
 		return network.Closed
 	}
-	if protocol == network.UDP && state == 7 {
+	if protocol != network.TCP && state == 7 {
 		return network.Listen
 	}
 	return states[state]

@@ -75,8 +75,10 @@ func TestEveryKernelStateHasAName(t *testing.T) {
 		if state == 7 {
 			name = network.Listen
 		}
-		if got := stateOf(network.UDP, uint8(state)); got != name {
-			t.Errorf("udp %d: %s, want %s", state, got, name)
+		for _, protocol := range []network.Protocol{network.UDP, network.UDPLite} {
+			if got := stateOf(protocol, uint8(state)); got != name {
+				t.Errorf("%s %d: %s, want %s", protocol, state, got, name)
+			}
 		}
 	}
 }
@@ -144,7 +146,7 @@ func TestSocketsBelongToTheUserOfTheirID(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []int{0, 33, 1001, 1001, 1001, 165536}
-	if !slices.Equal(got, slices.Concat(want, want)) { // TCP and UDP
+	if !slices.Equal(got, slices.Concat(want, want, want)) { // TCP, UDP and UDP-Lite
 		t.Errorf("users %d", got)
 	}
 }

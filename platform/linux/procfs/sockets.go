@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// A Socket is one line of /proc/net/{tcp,tcp6,udp,udp6}.
+// A Socket is one line of /proc/net/{tcp,tcp6,udp,udp6,udplite,udplite6}.
 type Socket struct {
 	Local, Remote netip.AddrPort
 	State         uint8 // TCP state of include/net/tcp_states.h, 1 to 12
@@ -21,13 +21,13 @@ type Socket struct {
 	UID           int // who made it
 }
 
-// Sockets calls visit for each line of /proc/net/<table>; table is tcp, tcp6, udp, udp6, raw or raw6,
-// of which a raw socket has the number of its protocol for a port. It is
-// the fallback where sock_diag is not allowed. A missing IPv6 table, as on a kernel without IPv6,
-// has no sockets.
+// Sockets calls visit for each line of /proc/net/<table>; table is tcp, udp, udplite or raw, or one
+// of these with a 6, of which a raw socket has the number of its protocol for a port. It is the fallback
+// where sock_diag is not allowed. A missing table of IPv6 or UDP-Lite, as on a kernel without, has no
+// sockets.
 func (fs FS) Sockets(table string, visit func(Socket)) error {
 	f, err := os.Open(fs.path("net", table))
-	if os.IsNotExist(err) && strings.HasSuffix(table, "6") {
+	if os.IsNotExist(err) && (strings.HasSuffix(table, "6") || table == "udplite") {
 		return nil
 	}
 	if err != nil {
