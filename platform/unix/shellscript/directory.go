@@ -9,7 +9,7 @@ import (
 )
 
 // entered is where the commands after this one run, as far as the script says so.
-func entered(dir string, words []string) string {
+func (r *Reader) entered(dir string, words []string) string {
 	for len(words) > 0 && (keywords(words[0]) || words[0] == "builtin" || words[0] == "command") {
 		words = words[1:]
 	}
@@ -23,7 +23,7 @@ func entered(dir string, words []string) string {
 	}
 	for _, word := range words[1:] {
 		if !strings.HasPrefix(word, "-") {
-			return within(dir, word)
+			return r.join(dir, word)
 		}
 	}
 	return ""
@@ -35,14 +35,18 @@ func rooted(name string) bool {
 	return name == "" || strings.IndexByte("/~", name[0]) >= 0
 }
 
-// within is a path in a directory; "" if that or the path is unknown.
-func within(dir, name string) string {
+// join is a path in a directory; "" if that or the path is unknown, or the two are longer than a path can
+// be (PATH_MAX). Each command may have a directory of its own: what is made of them is work.
+func (r *Reader) join(dir, name string) string {
 	switch {
 	case name == "" || strings.LastIndexByte(name, '$') > 0 || name[0] == '$' && !rooted(name):
 		return ""
 	case rooted(name):
 		return name
-	case dir == "":
+	case dir == "" || len(dir)+len(name) >= maxName:
+		return ""
+	}
+	if r.spend(len(dir) + len(name)); r.left == 0 {
 		return ""
 	}
 	return path.Join(dir, name)

@@ -240,7 +240,7 @@ func (c *call) option(o option) bool {
 	case '=':
 		c.operands--
 	case '/':
-		c.dir = within(c.dir, o.value)
+		c.dir = c.reader.join(c.dir, o.value)
 	case '*':
 		c.found = append(c.found, c.file(o.value)...)
 	case '@':

@@ -174,7 +174,7 @@ func (s *scanner) endCommand() *simple {
 	}
 	c.dir, c.from, s.from = s.dir, s.from, nil
 	s.list = slices.Insert(s.list, s.place, c)
-	s.dir = entered(s.dir, c.words)
+	s.dir = s.reader.entered(s.dir, c.words)
 	return c
 }
 

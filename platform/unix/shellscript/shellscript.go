@@ -179,7 +179,7 @@ func (f frame) named(word string) []string {
 	if !isName(word) {
 		return nil
 	}
-	if file := within(f.dir, word); file != "" && strings.Contains(word, "/") {
+	if file := f.reader.join(f.dir, word); file != "" && strings.Contains(word, "/") {
 		return []string{file}
 	}
 	return []string{word}

@@ -164,15 +164,19 @@ func TestScriptsOfUsersTakeTheTimeOfTheirLength(t *testing.T) {
 		"elements of a long name": repeated("A") + "=(" + repeated("a "), "assignments": repeated("a=("),
 		"parameters": repeated("${a"), "parentheses": repeated("(("), "backquotes": repeated("`a"), "documents": repeated("<<E "), "redirections": repeated("1>"),
 		"quotes": repeated("\"$("), "commands within commands": "a " + repeated("$(b) "), "cases": repeated("case in in "), "eval": repeated("eval "),
+		"directories": "cd /x\n" + repeated("cd a\n"), "directories there and back": "cd /" + strings.Repeat("x", 4000) + "\n" + repeated("cd a\ncd ..\n"),
 	} {
-		length := 0
+		length, directories, last := 0, 0, ""
 		for _, c := range NewReader(len(script)).commands(script, "/") {
 			for _, word := range c.words {
 				length += len(word)
 			}
+			if c.dir != last {
+				directories, last = directories+len(c.dir), c.dir
+			}
 		}
-		if got := programs(script); len(got) > maxPrograms || length > 2*len(script) {
-			t.Errorf("%s: %d programs in words of %d bytes", name, len(got), length)
+		if got := programs(script); len(got) > maxPrograms || length > 2*len(script) || directories > levels*len(script)+spare {
+			t.Errorf("%s: %d programs in words of %d bytes, directories of %d", name, len(got), length, directories)
 		}
 	}
 }
@@ -205,8 +209,12 @@ func TestWhatIsNeverClosedIsPaidFor(t *testing.T) {
 
 // Nothing is left out of what people write, and what stands in no other command is never.
 func TestOrdinaryScriptsAreReadWhole(t *testing.T) {
+	r := NewReader(30_000)
+	if got := r.Programs(strings.Repeat("cd /opt/some/tool && ./run\n", 1000)); r.Err() != nil || !slices.Equal(got, []string{"/opt/some/tool/run"}) {
+		t.Errorf("%q, %v", got, r.Err())
+	}
 	script := strings.Repeat(`x="${a:-$(sh -c 'sh -c "/opt/a ${b%/*} $((1+2))"')}"; eval "$(/opt/b)"`+"\nsudo sh <<E\n  sh -c '/opt/c $(/opt/d)'\nE\n", 1000)
-	r := NewReader(len(script))
+	r = NewReader(len(script))
 	if got := r.Programs(script); r.Err() != nil || !slices.Contains(got, "/opt/d") {
 		t.Errorf("%q, %v", got, r.Err())
 	}
