@@ -86,7 +86,16 @@ func (c Claim) Judge() (Disguise, string) {
 	if where := c.hidden(); where != "" {
 		return Hides, where
 	}
+	if c.scripted() {
+		return Hides, fmt.Sprintf("calls itself %s and runs %s, as a script of that name does", sanitize.Text(c.Name, 32), c.shown())
+	}
 	return NoDisguise, ""
+}
+
+// scripted reports the name of a daemon that is none of a script, and that its interpreter alone excuses:
+// any process can be called so. Root has scripts that start daemons and are called as these.
+func (c Claim) scripted() bool {
+	return c.UserID != 0 && c.Mounts < MountsOfService && c.Daemons != nil && slices.Contains(c.Daemons.Core, c.Name) && c.misnamed(c.Name, nil)
 }
 
 // imitates judges what calls itself a daemon in the mount namespace of a user. Where it has the place of
