@@ -16,7 +16,7 @@ const StatePath = "/var/lib/sentinel/audit.json"
 
 // Bounds of the file.
 const (
-	maxState    = 64 // KiB
+	maxState    = 128 // KiB
 	maxVerdicts = 1000
 )
 
@@ -26,18 +26,31 @@ type State struct {
 	Verdicts map[string]Status `json:"verdicts"` // by ID
 }
 
+// Time implements the runs of statefile.
+func (s State) Time() time.Time { return s.At }
+
 type stateFile struct {
 	Version int `json:"version"` // 1
-	State
+	statefile.Runs[State]
 }
 
 // Check implements statefile.State.
 func (f stateFile) Check() error {
-	if f.Version != 1 || f.At.IsZero() || len(f.Verdicts) > maxVerdicts {
+	if f.Version != 1 || !f.Whole() {
 		return statefile.ErrForm
 	}
-	for _, s := range f.Verdicts {
-		if s != Pass && s != Warn && s != Fail {
+	if f.Before == nil {
+		return f.Last.check()
+	}
+	return errors.Join(f.Last.check(), f.Before.check())
+}
+
+func (s State) check() error {
+	if len(s.Verdicts) > maxVerdicts {
+		return statefile.ErrForm
+	}
+	for _, v := range s.Verdicts {
+		if v != Pass && v != Warn && v != Fail {
 			return errors.New("it holds an unknown verdict")
 		}
 	}
@@ -54,16 +67,18 @@ type Changed struct {
 // compareAndKeep compares with the last run and stores this one in its place. An
 // error costs only the comparison.
 func (r *Report) compareAndKeep(path string, outcomes []outcome, now time.Time) {
-	last, err := statefile.Read[stateFile](path, maxState)
+	kept, err := statefile.Read[stateFile](path, maxState)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		r.Unavailable.Note("changed", "this is the first run that is kept")
 	case err != nil:
 		r.Unavailable.Note("changed", "the record of the last run cannot be used: "+err.Error())
 	default:
-		r.Changed = changedSince(last.State, outcomes)
+		if r.Changed = changedSince(kept.Since(now), outcomes); kept.Continues(now) {
+			return
+		}
 	}
-	if err := statefile.Write(path, stateFile{1, nextState(last.State, outcomes, now)}, maxState); err != nil {
+	if err := statefile.Write(path, stateFile{1, kept.Add(nextState(kept.Last, outcomes, now))}, maxState); err != nil {
 		r.Unavailable.Note("changed", "this run cannot be kept for the next: "+err.Error())
 	}
 }

@@ -33,23 +33,19 @@ func TestChangesAreThoseSinceTheLastRunThatSaw(t *testing.T) {
 	if first.Changed != nil || len(first.Unavailable) != 1 || first.Unavailable[0].Field != "changed" || !strings.Contains(first.Unavailable[0].Reason, "first run") {
 		t.Errorf("the first run: %+v, %+v", first.Changed, first.Unavailable)
 	}
-	kept, err := statefile.Read[stateFile](state, maxState)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := aged(t, state)
 	second := run(t, verdicts(map[string]Finding{"a.a": warn, "a.b": pass, "a.c": fail, "a.d": Unseen("hidden"), "a.e": fail}), Options{State: state})
-	want := &Changed{New: []string{"a.a", "a.c", "a.e"}, Fixed: []string{"a.b"}, Since: kept.At.Format(time.RFC3339)}
+	want := &Changed{New: []string{"a.a", "a.c", "a.e"}, Fixed: []string{"a.b"}, Since: kept.Last.At.Format(time.RFC3339)}
 	if diff := cmp.Diff(want, second.Changed); diff != "" || second.Unavailable != nil {
 		t.Errorf("the second run: %s %+v", diff, second.Unavailable)
 	}
+	aged(t, state)
 	third := run(t, verdicts(map[string]Finding{"a.a": warn, "a.b": pass, "a.c": NotApplicable("gone"), "a.d": pass, "a.e": warn}), Options{State: state})
 	if diff := cmp.Diff([]string{"a.d"}, third.Changed.Fixed) + cmp.Diff([]string{}, third.Changed.New); diff != "" {
 		t.Errorf("the third run: %s", diff)
 	}
-	if kept, err = statefile.Read[stateFile](state, maxState); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]Status{"a.a": Warn, "a.b": Pass, "a.d": Pass, "a.e": Warn, "a.zz": Pass}, kept.Verdicts); diff != "" {
+	kept = aged(t, state)
+	if diff := cmp.Diff(map[string]Status{"a.a": Warn, "a.b": Pass, "a.d": Pass, "a.e": Warn, "a.zz": Pass}, kept.Last.Verdicts); diff != "" {
 		t.Error(diff)
 	}
 	if info, err := os.Stat(state); err != nil || info.Mode().Perm() != 0o600 {
@@ -57,8 +53,38 @@ func TestChangesAreThoseSinceTheLastRunThatSaw(t *testing.T) {
 	}
 }
 
+// aged makes what is kept an hour older.
+func aged(t *testing.T, state string) stateFile {
+	t.Helper()
+	kept, err := statefile.Read[stateFile](state, maxState)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept.Last.At = kept.Last.At.Add(-time.Hour)
+	if err := statefile.Write(state, kept, maxState); err != nil {
+		t.Fatal(err)
+	}
+	return kept
+}
+
+func TestRunsOfOneConversationAreComparedWithTheSameRun(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "audit.json")
+	off := verdicts(map[string]Finding{"a.a": Failed("off", "repair")})
+	run(t, verdicts(map[string]Finding{"a.a": Passed("on")}), Options{State: state})
+	aged(t, state)
+	for range 2 {
+		if r := run(t, off, Options{State: state}); !cmp.Equal([]string{"a.a"}, r.Changed.New) {
+			t.Errorf("%+v", r.Changed)
+		}
+	}
+	aged(t, state)
+	if r := run(t, off, Options{State: state}); len(r.Changed.New) != 0 {
+		t.Errorf("%+v", r.Changed)
+	}
+}
+
 func TestStateThatIsDamagedOrOthersCouldHaveWrittenIsNotUsed(t *testing.T) {
-	const good = `{"version":1,"at":"2026-01-02T03:04:05Z","verdicts":{"a.b":"PASS"}}`
+	const good = `{"version":1,"last":{"at":"2026-01-02T03:04:05Z","verdicts":{"a.b":"PASS"}}}`
 	for _, c := range []struct {
 		content, words string
 		mode           os.FileMode
@@ -67,12 +93,12 @@ func TestStateThatIsDamagedOrOthersCouldHaveWrittenIsNotUsed(t *testing.T) {
 		{good, "written by others", 0o666},
 		{"", "damaged", 0o600},
 		{good[:40], "damaged", 0o600},
-		{`{"version":2,"at":"2026-01-02T03:04:05Z","verdicts":{}}`, "form", 0o600},
-		{`{"version":1,"verdicts":{}}`, "form", 0o600},
+		{`{"version":2,"last":{"at":"2026-01-02T03:04:05Z","verdicts":{}}}`, "form", 0o600},
+		{`{"version":1,"last":{"verdicts":{}}}`, "form", 0o600},
 		{good + good, "form", 0o600},
-		{`{"version":1,"at":"2026-01-02T03:04:05Z","verdicts":{"a":"GOOD"}}`, "unknown verdict", 0o600},
-		{`{"version":1,"at":"2026-01-02T03:04:05Z","verdicts":{},"x":1}`, "damaged", 0o600},
-		{strings.Repeat(" ", 65<<10) + good, "larger", 0o600},
+		{`{"version":1,"last":{"at":"2026-01-02T03:04:05Z","verdicts":{"a":"GOOD"}}}`, "unknown verdict", 0o600},
+		{`{"version":1,"last":{"at":"2026-01-02T03:04:05Z","verdicts":{}},"x":1}`, "damaged", 0o600},
+		{strings.Repeat(" ", 129<<10) + good, "larger", 0o600},
 	} {
 		path := filepath.Join(t.TempDir(), "audit.json")
 		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
@@ -113,9 +139,9 @@ func TestAuditGoesOnWhenNothingCanBeKept(t *testing.T) {
 }
 
 func FuzzState(f *testing.F) {
-	f.Add([]byte(`{"version":1,"at":"2026-01-02T03:04:05Z","verdicts":{"a.b":"PASS"}}`))
+	f.Add([]byte(`{"version":1,"last":{"at":"2026-01-02T03:04:05Z","verdicts":{"a.b":"PASS"}}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if s, err := statefile.Parse[stateFile](raw); err == nil && (s.At.IsZero() || len(s.Verdicts) > maxVerdicts) {
+		if s, err := statefile.Parse[stateFile](raw); err == nil && (s.None() || len(s.Last.Verdicts) > maxVerdicts) {
 			t.Errorf("%q: %+v", raw, s)
 		}
 	})

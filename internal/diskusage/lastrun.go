@@ -15,15 +15,11 @@ import (
 
 // Bounds of the file. It lists directories that others may not see, so root alone can read it.
 const (
-	maxState    = 1024 // KiB
+	maxState    = 2048 // KiB
 	maxRuns     = 8    // directories whose last run is kept
 	maxKept     = 250  // directories below each
 	maxKeptPath = 300  // bytes that a path takes in the file
 )
-
-// keptFor is how long a run is compared with at least: two in a row must not leave the second
-// without anything to compare with.
-const keptFor = time.Hour
 
 // leastGrowth is what is worth a row.
 const leastGrowth = 1 << 20
@@ -36,9 +32,12 @@ type Run struct {
 	Floor uint64 `json:"floor"`
 }
 
+// Time implements the runs of statefile.
+func (r Run) Time() time.Time { return r.At }
+
 type stateFile struct {
-	Version int            `json:"version"` // 1
-	Runs    map[string]Run `json:"runs"`    // by the directory that was asked for
+	Version int                            `json:"version"` // 1
+	Runs    map[string]statefile.Runs[Run] `json:"runs"`    // by the directory that was asked for
 }
 
 // Check implements statefile.State.
@@ -47,7 +46,7 @@ func (f stateFile) Check() error {
 		return statefile.ErrForm
 	}
 	for _, r := range f.Runs {
-		if r.At.IsZero() || len(r.Sizes) > maxKept {
+		if !r.Whole() || len(r.Last.Sizes) > maxKept || r.Before != nil && len(r.Before.Sizes) > maxKept {
 			return statefile.ErrForm
 		}
 	}
@@ -62,7 +61,8 @@ func (u *Usage) compareAndKeep(t Tree, o Options) {
 	}
 	t.BySize = append([]Branch{{Path: u.Path, Bytes: t.Bytes, AtLeast: !t.Complete()}}, t.BySize...)
 	f, err := statefile.Read[stateFile](o.State, maxState)
-	last, known := f.Runs[u.Path]
+	kept, known := f.Runs[u.Path]
+	last := kept.Since(o.Now)
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		u.Unavailable.Note("grown", "the record of the last run cannot be used: "+err.Error())
@@ -71,7 +71,7 @@ func (u *Usage) compareAndKeep(t Tree, o Options) {
 	default:
 		u.Grown, u.GrownSince = cut(u, last.grown(t.BySize), o.rows(maxGrown)), last.At.UTC().Format(time.RFC3339)
 	}
-	if age := o.Now.Sub(last.At); known && age >= 0 && age < keptFor {
+	if known && kept.Continues(o.Now) {
 		return
 	}
 	f.Version = 1
@@ -106,13 +106,13 @@ func newRun(t Tree, now time.Time) Run {
 // too many. That of / stays, whatever else is asked for.
 func (f *stateFile) keep(path string, r Run) {
 	if f.Runs == nil {
-		f.Runs = map[string]Run{}
+		f.Runs = map[string]statefile.Runs[Run]{}
 	}
-	f.Runs[path] = r
+	f.Runs[path] = f.Runs[path].Add(r)
 	for len(f.Runs) > maxRuns {
 		oldest := path
 		for name, run := range f.Runs {
-			if name != "/" && run.At.Before(f.Runs[oldest].At) {
+			if name != "/" && run.Last.At.Before(f.Runs[oldest].Last.At) {
 				oldest = name
 			}
 		}

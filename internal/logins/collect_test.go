@@ -156,6 +156,19 @@ func TestWhatCannotBeReadIsNotNone(t *testing.T) {
 	}
 }
 
+// aged makes what is kept an hour older.
+func aged(t *testing.T, state string) {
+	t.Helper()
+	kept, err := statefile.Read[stateFile](state, maxState)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept.Last.At = epoch.Add(-time.Hour)
+	if err := statefile.Write(state, kept, maxState); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestNewAccountsAndKeysAreThoseSinceTheLastRun(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "logins.json")
 	key := func(fingerprint string) Key {
@@ -169,14 +182,17 @@ func TestNewAccountsAndKeysAreThoseSinceTheLastRun(t *testing.T) {
 	if info, err := os.Stat(state); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
+	aged(t, state)
 	unread := Account{Name: "mira", UID: 1000, KeysUnread: true}
 	if r := collect(t, made{accounts: []Account{{Name: "root", Admin: true}, unread, {Name: "old", UID: 7}}}, state); len(r.New.Keys)+len(r.New.Accounts)+len(r.New.Gone) != 0 {
 		t.Errorf("%+v", r.New)
 	}
+	aged(t, state)
 	mira.Keys, mira.Admin = append(mira.Keys, key("SHA256:c")), true
+	collect(t, made{accounts: []Account{{Name: "root", Admin: true}, mira, {Name: "eve", UID: 0, Admin: true}}}, state)
 	r := collect(t, made{accounts: []Account{{Name: "root", Admin: true}, mira, {Name: "eve", UID: 0, Admin: true}}}, state)
-	want := &News{Since: "2026-11-23T12:00:00Z", Accounts: []string{"eve"}, Gone: []string{"old"}, Admins: []string{"mira", "eve"}, Keys: []Key{key("SHA256:c")}}
-	if diff := cmp.Diff(want, r.New, cmp.AllowUnexported(Key{})); diff != "" {
+	want := &News{Since: "2026-11-23T11:00:00Z", Accounts: []string{"eve"}, Gone: []string{"old"}, Admins: []string{"mira", "eve"}, Keys: []Key{key("SHA256:c")}}
+	if diff := cmp.Diff(want, r.New, cmp.AllowUnexported(Key{})); diff != "" { // also the second time in a conversation
 		t.Error(diff)
 	}
 	if err := os.WriteFile(state, []byte(`{"version":9}`), 0o600); err != nil {
@@ -198,7 +214,7 @@ func TestKeysOfOneUserDoNotFillTheState(t *testing.T) {
 			eve.Keys = append(eve.Keys, Key{Fingerprint: fmt.Sprintf("SHA256:%036d-%06d", run, i)})
 		}
 		last, lost = stateOf(last, []Account{eve, ann}, epoch)
-		if err := statefile.Write(path, last, maxState); err != nil {
+		if err := statefile.Write(path, stateFile{1, statefile.Runs[State]{Last: last, Before: &last}}, maxState); err != nil {
 			t.Fatal(err)
 		}
 		n := news(last, []Account{eve, ann})
@@ -227,9 +243,9 @@ func TestChangesOfAccountsAndKeys(t *testing.T) {
 }
 
 func FuzzParseState(f *testing.F) {
-	f.Add([]byte(`{"version":1,"at":"2026-11-23T12:00:00Z","accounts":{"root":0},"admins":["root"],"keys":[]}`))
+	f.Add([]byte(`{"version":1,"last":{"at":"2026-11-23T12:00:00Z","accounts":{"root":0},"admins":["root"],"keys":[]}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if s, err := statefile.Parse[State](raw); err == nil && (s.At.IsZero() || s.Version != 1) {
+		if s, err := statefile.Parse[stateFile](raw); err == nil && (s.None() || s.Version != 1) {
 			t.Errorf("%q: %+v", raw, s)
 		}
 	})

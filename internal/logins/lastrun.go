@@ -16,22 +16,29 @@ import (
 
 // Bounds of the file that keeps accounts and keys.
 const (
-	maxState = 1024 // KiB
+	maxState = 2048 // KiB
 	maxKept  = 8000 // keys of all accounts, those among them that were known once and may be there still
 )
 
 // A State is what accounts and keys there were.
 type State struct {
-	Version  int            `json:"version"` // 1
 	At       time.Time      `json:"at"`
 	Accounts map[string]int `json:"accounts"` // UIDs by name
 	Admins   []string       `json:"admins"`
 	Keys     []string       `json:"keys"` // user and fingerprint
 }
 
+// Time implements the runs of statefile.
+func (s State) Time() time.Time { return s.At }
+
+type stateFile struct {
+	Version int `json:"version"` // 1
+	statefile.Runs[State]
+}
+
 // Check implements statefile.State.
-func (s State) Check() error {
-	if s.Version != 1 || s.At.IsZero() {
+func (f stateFile) Check() error {
+	if f.Version != 1 || !f.Whole() {
 		return statefile.ErrForm
 	}
 	return nil
@@ -40,7 +47,7 @@ func (s State) Check() error {
 // stateOf returns the state to store. Keys that could not be read this time stay known for the next
 // run that can. Where keys are too many, the accounts that have most lose first; lost counts those keys.
 func stateOf(last State, list []Account, now time.Time) (s State, lost int) {
-	s = State{Version: 1, At: now.UTC().Truncate(time.Second), Accounts: map[string]int{}, Admins: []string{}, Keys: []string{}}
+	s = State{At: now.UTC().Truncate(time.Second), Accounts: map[string]int{}, Admins: []string{}, Keys: []string{}}
 	for _, a := range list {
 		s.Accounts[a.Name] = a.UID
 		if a.Admin {
@@ -88,20 +95,22 @@ func keysOf(last State, list []Account) map[string][]string {
 // compareAndKeep compares with the last run and stores this one in its place. An error costs only the
 // comparison.
 func (r *Report) compareAndKeep(path string, list []Account, now time.Time) {
-	last, err := statefile.Read[State](path, maxState)
+	kept, err := statefile.Read[stateFile](path, maxState)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		r.Unavailable.Note("new", "this is the first run that is kept")
 	case err != nil:
 		r.Unavailable.Note("new", "the record of the last run cannot be used: "+err.Error())
 	default:
-		r.New = news(last, list)
+		if r.New = news(kept.Since(now), list); kept.Continues(now) {
+			return
+		}
 	}
-	next, lost := stateOf(last, list, now)
+	next, lost := stateOf(kept.Last, list, now)
 	if lost > 0 {
 		r.Unavailable.Note("new", humanize.Count(lost, "key", "keys")+" of the accounts that have most cannot be kept: the next run takes them for new")
 	}
-	if err := statefile.Write(path, next, maxState); err != nil {
+	if err := statefile.Write(path, stateFile{1, kept.Add(next)}, maxState); err != nil {
 		r.Unavailable.Note("new", "this run cannot be kept for the next: "+err.Error())
 	}
 }

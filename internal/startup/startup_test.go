@@ -92,7 +92,7 @@ func TestRunsOfOneConversationAreComparedWithTheSameRun(t *testing.T) {
 	f := &fixed{}
 	collect(t, f, Options{State: state})
 	f.Entries = []Entry{entry(CronJob, "planted", NoPackage)}
-	for _, after := range []time.Duration{time.Minute, 9 * time.Minute, 20 * time.Minute} {
+	for _, after := range []time.Duration{time.Minute, 9 * time.Minute, 20 * time.Minute, 21 * time.Minute} {
 		if r := collect(t, f, Options{State: state, Now: noon.Add(after)}); *r.NewTotal != 1 || r.Since != "2026-11-20T12:00:00Z" {
 			t.Errorf("after %v: %+v", after, r)
 		}
@@ -263,14 +263,14 @@ func TestNamesOfUsersDoNotFillTheState(t *testing.T) {
 		}
 		found.Unread = []Unread{{"/home/eve/" + strconv.Itoa(at-1), fs.ErrPermission}}
 		next, lost := stateOf(found, last, noon)
-		if err := statefile.Write(state, stateFile{1, next}, maxState); err != nil || lost > 0 {
+		if err := statefile.Write(state, stateFile{1, statefile.Runs[State]{Last: next, Before: &next}}, maxState); err != nil || lost > 0 {
 			t.Errorf("%q: %d lost, %v", c, lost, err)
 		}
 		kept, err := statefile.Read[stateFile](state, maxState)
-		if err != nil || (comparison{kept.State, true}).status(found.Entries[7]) != "" || len(kept.Files) < MaxEntries {
-			t.Errorf("%q: %d files, %v", c, len(kept.Files), err)
+		if err != nil || (comparison{*kept.Before, true}).status(found.Entries[7]) != "" || len(kept.Last.Files) < MaxEntries {
+			t.Errorf("%q: %d files, %v", c, len(kept.Last.Files), err)
 		}
-		last = kept.State
+		last = kept.Last
 	}
 }
 
@@ -294,8 +294,8 @@ func TestTheLargestPlaceThatCannotBeReadLosesFirst(t *testing.T) {
 
 func TestAStateThatIsDamagedOrForeignIsNotUsed(t *testing.T) {
 	for name, content := range map[string]string{
-		"cut": `{"version":1,"at":"2026-11-20T12:00:00Z","files":{`, "another version": `{"version":2,"at":"2026-11-20T12:00:00Z","files":{}}`,
-		"no time": `{"version":1,"files":{}}`, "unknown": `{"version":1,"at":"2026-11-20T12:00:00Z","files":{},"x":1}`,
+		"cut": `{"version":1,"last":{"at":"2026-11-20T12:00:00Z","files":{`, "another version": `{"version":2,"last":{"at":"2026-11-20T12:00:00Z","files":{}}}`,
+		"no time": `{"version":1,"last":{"files":{}}}`, "unknown": `{"version":1,"last":{"at":"2026-11-20T12:00:00Z","files":{}},"x":1}`,
 	} {
 		state := filepath.Join(t.TempDir(), StateName)
 		if err := os.WriteFile(state, []byte(content), 0o600); err != nil {
@@ -329,9 +329,9 @@ func TestEachKindAndWarningHasItsPlace(t *testing.T) {
 }
 
 func FuzzState(f *testing.F) {
-	f.Add([]byte(`{"version":1,"at":"2026-11-20T12:00:00Z","files":{"/etc/a":{"0":"1"}}}`))
+	f.Add([]byte(`{"version":1,"last":{"at":"2026-11-20T12:00:00Z","files":{"/etc/a":{"0":"1"}}}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if s, err := statefile.Parse[stateFile](raw); err == nil && s.At.IsZero() {
+		if s, err := statefile.Parse[stateFile](raw); err == nil && s.None() {
 			t.Errorf("%+v", s)
 		}
 	})

@@ -21,12 +21,7 @@ import (
 // names files of all users, so only root can read it.
 const StateName = "startup.json"
 
-const (
-	maxState = 4 << 10 // KiB
-	// settled is how old a run must be before another takes its place: runs shortly after each other,
-	// as in a conversation, are all compared with the one before them.
-	settled = 10 * time.Minute
-)
+const maxState = 8 << 10 // KiB
 
 // A State holds what started by itself at a run: of each file, by its quoted name, the digests of
 // its entries and of their content.
@@ -35,21 +30,27 @@ type State struct {
 	Files map[string]map[string]string `json:"files"`
 }
 
+// Time implements the runs of statefile.
+func (s State) Time() time.Time { return s.At }
+
 type stateFile struct {
 	Version int `json:"version"` // 1
-	State
+	statefile.Runs[State]
 }
 
 // Check implements statefile.State.
 func (f stateFile) Check() error {
-	entries := 0
-	for _, list := range f.Files {
-		entries += len(list)
-	}
-	if f.Version != 1 || f.At.IsZero() || entries > 2*MaxEntries {
+	if f.Version != 1 || !f.Whole() || f.Last.entries() > 2*MaxEntries || f.Before != nil && f.Before.entries() > 2*MaxEntries {
 		return statefile.ErrForm
 	}
 	return nil
+}
+
+func (s State) entries() (n int) {
+	for _, list := range s.Files {
+		n += len(list)
+	}
+	return n
 }
 
 // maxQuoted is how many bytes of the file a path may take: with it twice [MaxEntries] files fit, whatever
@@ -183,8 +184,7 @@ func (r *Report) compareAndKeep(found Found, o Options) comparison {
 		return comparison{}
 	}
 	kept, err := statefile.Read[stateFile](o.State, maxState)
-	last := kept.State
-	c := comparison{last, err == nil}
+	c := comparison{kept.Since(o.Now), err == nil}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		r.FirstRun = true
@@ -194,14 +194,14 @@ func (r *Report) compareAndKeep(found Found, o Options) comparison {
 	default:
 		r.compare(found, c)
 	}
-	if age := o.Now.Sub(last.At); c.known && age >= 0 && age < settled {
+	if c.known && kept.Continues(o.Now) {
 		return c
 	}
-	next, lost := stateOf(found, last, o.Now)
+	next, lost := stateOf(found, kept.Last, o.Now)
 	if lost > 0 {
 		r.Unavailable.Note("since", "what was known of "+humanize.Count(lost, "entry", "entries")+" in places that were not read cannot be kept: the next run takes them for new")
 	}
-	if err := statefile.Write(o.State, stateFile{1, next}, maxState); err != nil {
+	if err := statefile.Write(o.State, stateFile{1, kept.Add(next)}, maxState); err != nil {
 		r.Unavailable.Note("since", "this run cannot be kept for the next: "+err.Error())
 	}
 	return c
