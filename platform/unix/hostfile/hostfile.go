@@ -57,6 +57,16 @@ func Head(path string, limit int) ([]byte, error) {
 	return b, nil
 }
 
+// Open opens a regular file to read it piece by piece, for who keeps less of it than it has. The caller bounds
+// what is read, and closes it.
+func Open(path string) (*os.File, error) {
+	fd, err := open(path)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
 // Tail returns the last bytes of a regular file that others may write to meanwhile, at most limit, and
 // how many come before them.
 func Tail(path string, limit int) (b []byte, before int64, err error) {

@@ -4,6 +4,7 @@ package hostfile
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -125,6 +126,23 @@ func TestTailIsTheEndOfAFile(t *testing.T) {
 	for _, other := range []string{t.TempDir(), "/dev/zero", path + "x"} {
 		if b, _, err := Tail(other, 3); err == nil {
 			t.Errorf("%s: %q", other, b)
+		}
+	}
+}
+
+func TestOpenTakesRegularFilesAlone(t *testing.T) {
+	directory := home(t)
+	for name, want := range map[string]error{"four": nil, "pipe": ErrNotRegular, "many": ErrNotRegular, "none": os.ErrNotExist} {
+		file, err := Open(filepath.Join(directory, name))
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil {
+			continue
+		}
+		raw, err := io.ReadAll(file)
+		if err := errors.Join(err, file.Close()); err != nil || string(raw) != "1234" {
+			t.Errorf("%s: %q, %v", name, raw, err)
 		}
 	}
 }
