@@ -293,3 +293,30 @@ func FuzzLines(f *testing.F) {
 		c.arguments()
 	})
 }
+
+// A user can move what is mounted in a directory of theirs to where no walk comes. The rest is walked, and a
+// file system that may hold programs there is said to be missing.
+func TestAWalkSaysThatFileSystemsAreFarAway(t *testing.T) {
+	far := "/home/eve" + strings.Repeat("/"+strings.Repeat(`\040`, 250), 75)
+	table, err := tableOf(t, strings.Join([]string{
+		"1 0 8:1 / / rw - ext4 /dev/sda1 rw",
+		"2 1 8:2 / " + far + "/disk rw - ext4 /dev/sdb1 rw",
+		"3 1 8:3 / " + far + "/stick rw,nosuid - ext4 /dev/sdc1 rw",
+		"4 1 0:9 / " + far + "/mnt rw,nosuid,nodev - fuse.x x rw,user_id=54321",
+		"5 1 8:4 / /srv rw - xfs /dev/sda4 rw",
+		"6 1 8:4 " + far + " /srv/far rw - xfs /dev/sda4 rw",
+	}, "\n")+"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"/", "/var/tmp", "/var/lock", "/var/run", "/srv", "/srv/far"}, walkStarts(table, false, toAll)); diff != "" {
+		t.Error(diff)
+	}
+	if skip := walkSkips(table, false); !skip("/srv/far") || skip("/home/eve") {
+		t.Error("what is mounted is entered, or what is not is left out")
+	}
+	r := walkResult{far: countFar(table)}
+	if got := r.incomplete(); got != "file systems at paths that are too long to follow: 1" {
+		t.Error(got)
+	}
+}

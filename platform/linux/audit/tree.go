@@ -167,6 +167,7 @@ type walkResult struct {
 	sum                                 filetree.Sum
 	unread                              atomic.Int64 // programs whose capabilities could not be read
 	writable, unowned, setuid, programs fileList
+	far                                 int // file systems that no path leads to
 }
 
 const maxPlace = 160 // characters
@@ -182,6 +183,8 @@ func (r *walkResult) incomplete() string {
 			text += ", the first in " + sanitize.Quoted(r.sum.UnseenAt, maxPlace)
 		}
 		return text
+	case r.far > 0:
+		return fmt.Sprintf("file systems at paths that are too long to follow: %d", r.far)
 	default:
 		return ""
 	}
@@ -210,6 +213,9 @@ func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, walkLimit)
 	defer cancel()
 	s := &walkResult{}
+	if !system {
+		s.far = countFar(table)
+	}
 	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: walkStarts(table, system, m.rootOnly), Skip: walkSkips(table, system), Entries: maxWalkEntries},
 		func(fd int, dir, name string, e filetree.Entry) {
 			caps, err := capabilitiesOf(fd, name, e)

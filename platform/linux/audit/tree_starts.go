@@ -81,7 +81,7 @@ func (s shown) isWalked(i int) bool {
 	t := s.table[i]
 	nosuid := mounts.HasOption(t.Options, "nosuid")
 	switch point := t.Mountpoint; {
-	case !keepsFiles(t) || !sameFiles(s.table[s.last[point]], t) || s.hidden(i):
+	case point == "" || !keepsFiles(t) || !sameFiles(s.table[s.last[point]], t) || s.hidden(i):
 		return false
 	case point == "/":
 		return s.system || !nosuid
@@ -92,6 +92,17 @@ func (s shown) isWalked(i int) bool {
 	default:
 		return !nosuid
 	}
+}
+
+// countFar counts what keeps files where no walk comes. It is in a directory of a user, who moves such a place away
+// from the directories of the system.
+func countFar(table []*mountinfo.Info) (n int) {
+	for _, t := range table {
+		if t.Mountpoint == "" && keepsFiles(t) && !mounts.HasOption(t.Options, "nosuid") {
+			n++
+		}
+	}
+	return n
 }
 
 // hidden says whether something was mounted later over a folder that leads to the mount.
@@ -108,7 +119,7 @@ func (s shown) hidden(i int) bool {
 // shows says whether the files of t are seen where the mount by has them: not in a folder that is not entered, and
 // with nothing mounted over them. What is mounted over parts of the root file system is of the system.
 func (s shown) shows(by, t *mountinfo.Info) bool {
-	if !isBelow(t.Root, by.Root) {
+	if t.Root == "" || by.Root == "" || !isBelow(t.Root, by.Root) {
 		return false
 	}
 	place := path.Join(by.Mountpoint, strings.TrimPrefix(t.Root, strings.TrimSuffix(by.Root, "/")))

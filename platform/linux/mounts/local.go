@@ -22,10 +22,13 @@ const DefaultLimit = time.Second
 // ErrNotLive reports a question that only a running system can answer.
 var ErrNotLive = errors.New("only a running system knows how full it is")
 
+// ErrFar reports a question that is asked by the path of a mount which has none of at most MaxPath.
+var ErrFar = errors.New("the path that it is mounted at is longer than a system call takes")
+
 // A Mount is one mounted local file system.
 type Mount struct {
 	Source     string // device as it was mounted, or the pool: "/dev/nvme0n1p2", "rpool/home"
-	Mountpoint string // as the kernel has it; may contain any byte but NUL
+	Mountpoint string // as the kernel has it; may contain any byte but NUL; "" where it is longer than MaxPath
 	Type       string // "ext4"
 	Device     Device
 	ReadOnly   bool
@@ -59,7 +62,8 @@ func (fs *FS) WithStatfs(ask func(mountpoint string) (Usage, error)) *FS {
 // Local returns the local file systems that hold data, one row for each device: those on a block
 // device, zfs and bcachefs, and the file system of the root. Network and memory file systems,
 // read-only images (squashfs of snaps, CD-ROMs), further mounts of a device and mounts that are
-// hidden by others are left out. The root comes first, then shallow paths before deep ones.
+// hidden by others are left out. The root comes first, then shallow paths before deep ones; what has no path that
+// anybody could use comes last, and its usage is [ErrFar].
 func (fs *FS) Local() ([]Mount, error) {
 	table, err := fs.Table()
 	if err != nil {
@@ -78,7 +82,7 @@ func local(table []*mountinfo.Info) []Mount {
 	t := newTree(table)
 	kept := make([]*mountinfo.Info, 0, 16)
 	for _, m := range table {
-		if holdsData(m) && t.visible(m) {
+		if holdsData(m) && (m.Mountpoint == "" || t.visible(m)) {
 			kept = append(kept, m)
 		}
 	}
@@ -136,6 +140,7 @@ func isPseudoMount(mountpoint string) bool {
 func byImportance(a, b *mountinfo.Info) int {
 	return cmp.Or(
 		answer.TrueFirst(a.Mountpoint == "/", b.Mountpoint == "/"),
+		answer.TrueFirst(a.Mountpoint != "", b.Mountpoint != ""),
 		answer.TrueFirst(a.Root == "/", b.Root == "/"),
 		cmp.Compare(len(a.Mountpoint), len(b.Mountpoint)),
 		cmp.Compare(a.Mountpoint, b.Mountpoint),
@@ -145,6 +150,7 @@ func byImportance(a, b *mountinfo.Info) int {
 func byPath(a, b Mount) int {
 	return cmp.Or(
 		answer.TrueFirst(a.Mountpoint == "/", b.Mountpoint == "/"),
+		answer.TrueFirst(a.Mountpoint != "", b.Mountpoint != ""),
 		cmp.Compare(strings.Count(a.Mountpoint, "/"), strings.Count(b.Mountpoint, "/")),
 		cmp.Compare(a.Mountpoint, b.Mountpoint),
 	)

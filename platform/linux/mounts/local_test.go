@@ -76,6 +76,13 @@ func TestOnlyFileSystemsThatHoldDataAreListed(t *testing.T) {
 29 27 8:3 /ostree/deploy/x/etc /etc rw - xfs /dev/sda3 rw
 30 27 8:3 /ostree/deploy/x/var /var rw - xfs /dev/sda3 rw
 `, []string{"/ 0:50", "/sysroot 8:3"}},
+		{"moved far away, alone and beside others", `
+27 1 8:1 / / rw - ext4 /dev/sda1 rw
+28 27 8:2 / ` + farPath(75) + ` rw - ext4 /dev/sdb1 rw
+29 27 8:2 /x /srv/x rw - ext4 /dev/sdb1 rw
+30 27 8:3 / ` + farPath(75) + ` rw - ext4 /dev/sdc1 rw
+31 30 8:4 / ` + farPath(76) + ` rw - ext4 /dev/sdd1 rw
+32 27 0:50 / ` + farPath(75) + users, []string{"/ 8:1", "/srv/x 8:2", " 8:3", " 8:4"}},
 		{"root on NFS", "27 1 0:50 / / rw - nfs4 nas:/root rw\n", []string{"/ 0:50"}},
 		{"nothing", "", []string{}},
 	} {
@@ -190,6 +197,14 @@ func TestUsageGivesUpOnADeadFileSystem(t *testing.T) {
 		if _, err := fs.Usage(ctx, "/dead"); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled %s: %v", when, err)
 		}
+	}
+}
+
+// No path leads to some mounts, and another one would tell of something else.
+func TestTheUsageOfWhatIsFarAwayIsUnknown(t *testing.T) {
+	fs := New("/").WithStatfs(func(string) (Usage, error) { return Usage{Size: 1}, nil })
+	if got, err := fs.Usage(t.Context(), ""); !errors.Is(err, ErrFar) || got != (Usage{}) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

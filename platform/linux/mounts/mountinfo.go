@@ -8,9 +8,8 @@
 package mounts
 
 import (
-	"bytes"
 	"errors"
-	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,9 +18,6 @@ import (
 
 	"sentinel/platform/unix/hostfile"
 )
-
-// maxMountinfo caps the mount table, in bytes: enough for about 50,000 mounts.
-const maxMountinfo = 8 << 20
 
 // ErrFormat reports content that does not have the form proc(5) documents.
 var ErrFormat = errors.New("unexpected format")
@@ -60,37 +56,50 @@ func HasOption(list, option string) bool {
 }
 
 // Table returns every mount that this process sees, hidden ones included, in the
-// order of the kernel: of two at one place the later one is on top. Every
-// mount point is an absolute path. A table with one damaged line is [ErrFormat],
-// because a list with a hole would pass for complete; one of more than 8 MiB is
+// order of the kernel: of two at one place the later one is on top. A mount point is an absolute
+// path. It is "" where it is longer than [MaxPath], and so is the Root: nobody reaches such a
+// place by its path, and users can move there whatever is mounted in a directory of theirs. Of more than
+// 32 MiB of file systems that users serve, the rest has neither paths nor a source. A table with
+// one damaged line is [ErrFormat], because a list with a hole would pass for complete; one with more
+// than 100,000 mounts, 32 MiB of others, or 128 MiB where statmount(2) does not tell them (before Linux 6.13), is
 // [hostfile.ErrTooLarge].
-func (fs *FS) Table() ([]*mountinfo.Info, error) { return fs.tableOf("self") }
+func (fs *FS) Table() ([]*mountinfo.Info, error) { return fs.tableOf("self", maxRead) }
 
-// TableOf is [FS.Table] as another process sees it.
-func (fs *FS) TableOf(pid int) ([]*mountinfo.Info, error) { return fs.tableOf(strconv.Itoa(pid)) }
+// initProcess has the mounts of the system.
+const initProcess = 1
 
-func (fs *FS) tableOf(process string) ([]*mountinfo.Info, error) {
-	raw, err := hostfile.Read(fs.path("proc/"+process+"/mountinfo"), maxMountinfo)
+// TableOf is [FS.Table] as another process sees it, of at most 32 MiB but for that of the first process:
+// in namespaces of their own users have as many mounts as they like.
+func (fs *FS) TableOf(pid int) ([]*mountinfo.Info, error) {
+	if pid == initProcess {
+		return fs.tableOf(strconv.Itoa(pid), maxRead)
+	}
+	return fs.tableOf(strconv.Itoa(pid), maxReadOther)
+}
+
+func (fs *FS) tableOf(process string, limit int64) ([]*mountinfo.Info, error) {
+	name := fs.path("proc/" + process + "/mountinfo")
+	file, err := hostfile.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	return parseTable(raw)
-}
-
-// parseTable drops the library's error, which quotes the line: that is text of the
-// host. The library reads anything but a number as 0, and fails on a line of more than 64 KiB,
-// such as an overlay of hundreds of layers with long names.
-func parseTable(raw []byte) ([]*mountinfo.Info, error) {
-	table, err := readTable(bytes.NewReader(raw))
-	if err != nil {
-		return nil, ErrFormat
+	defer file.Close() //nolint:errcheck // only read from
+	table, err := readTable(file, limit)
+	if errors.Is(err, errRead) && limit == maxRead && fs.isOwn(process) {
+		table, err = statMounts(table)
 	}
-	for _, m := range table {
-		if !strings.HasPrefix(m.Mountpoint, "/") || !deviceNumber(m.Major) || !deviceNumber(m.Minor) {
-			return nil, ErrFormat
-		}
+	if errors.Is(err, errRead) {
+		err = hostfile.ErrTooLarge
+	}
+	if err != nil {
+		return nil, err
 	}
 	return table, nil
 }
 
-func deviceNumber(n int) bool { return n >= 0 && uint64(n) <= math.MaxUint32 }
+// isOwn reports whether a process of the live system has the mounts of this one, which alone the kernel tells one by one.
+func (fs *FS) isOwn(process string) bool {
+	own, err := os.Readlink("/proc/self/ns/mnt")
+	of, ofErr := os.Readlink("/proc/" + process + "/ns/mnt")
+	return fs.root == "/" && err == nil && ofErr == nil && own == of
+}

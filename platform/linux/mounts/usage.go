@@ -27,6 +27,9 @@ func (fs *FS) Usage(ctx context.Context, mountpoint string) (Usage, error) {
 	if err := ctx.Err(); err != nil {
 		return Usage{}, err
 	}
+	if mountpoint == "" {
+		return Usage{}, ErrFar
+	}
 	done := make(chan reply, 1)
 	go func() {
 		usage, err := fs.statfs(mountpoint)

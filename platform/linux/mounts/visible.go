@@ -26,12 +26,12 @@ func newTree(table []*mountinfo.Info) tree {
 		t.byID[m.ID] = m
 	}
 	for _, m := range table {
-		if below, ok := t.byID[m.Parent]; ok && m.ID != m.Parent && below.Mountpoint == m.Mountpoint {
+		if below, ok := t.byID[m.Parent]; ok && m.Mountpoint != "" && m.ID != m.Parent && below.Mountpoint == m.Mountpoint {
 			covered[m.Parent] = true
 		}
 	}
 	for _, m := range table {
-		if !covered[m.ID] {
+		if m.Mountpoint != "" && !covered[m.ID] {
 			t.topmost[m.Mountpoint] = m
 		}
 	}

@@ -77,7 +77,7 @@ func (s *Source) placeIn(pid int, m *mountinfo.Info, program string, here []*mou
 		return processes.PlaceMemory
 	}
 	root, err := s.proc.Link(pid, "root")
-	if err != nil {
+	if err != nil || m.Root == "" || m.Mountpoint == "" {
 		return processes.PlaceUnknown
 	}
 	file, ok := below(program, root)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/moby/sys/mountinfo"
+
 	"sentinel/internal/processes"
 	"sentinel/platform/linux/procfs"
 )
@@ -70,6 +72,31 @@ func TestWhoCanPutAFileInPlaceOfAnother(t *testing.T) {
 	} {
 		if got := canWrite(c.dir, 33, []int{33, 33, 33, 33, 44}); got != c.want {
 			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
+
+// Whoever moves a mount to a path that is too long to tell, or what it shows, is not taken to run a program elsewhere.
+func TestAPlaceThatIsTooLongToTell(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "proc/7"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/", filepath.Join(root, "proc/7/root")); err != nil {
+		t.Fatal(err)
+	}
+	here := []*mountinfo.Info{{ID: 1, Major: 8, Minor: 1, Root: "/", Mountpoint: "/"}}
+	for what, c := range map[string]struct {
+		m    mountinfo.Info
+		want processes.Place
+	}{
+		"in a temporary directory": {mountinfo.Info{Major: 8, Minor: 1, Root: "/tmp/x", Mountpoint: "/opt"}, processes.PlaceTemporary},
+		"elsewhere":                {mountinfo.Info{Major: 8, Minor: 1, Root: "/srv", Mountpoint: "/opt"}, ""},
+		"an unknown mount point":   {mountinfo.Info{Major: 8, Minor: 1, Root: "/srv"}, processes.PlaceUnknown},
+		"an unknown root":          {mountinfo.Info{Major: 8, Minor: 1, Mountpoint: "/opt"}, processes.PlaceUnknown},
+	} {
+		if got := New(root).placeIn(7, &c.m, "/opt/program", here); got != c.want {
+			t.Errorf("%s: %q, want %q", what, got, c.want)
 		}
 	}
 }
