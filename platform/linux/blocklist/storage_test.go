@@ -5,6 +5,7 @@
 package blocklist
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,5 +69,27 @@ func TestServersOfConfigurationAreAmongWhatIsProtected(t *testing.T) {
 		if found[prefix] != want {
 			t.Errorf("%s: %q", prefix, found[prefix])
 		}
+	}
+}
+
+// A user can move what is mounted in a directory of theirs below many others with long names. That
+// neither keeps a program from blocking nor takes the protection of a server away.
+func TestMountsThatAUserMovesFarAway(t *testing.T) {
+	far := strings.Repeat("/"+strings.Repeat(`\040`, 250), 75)
+	root := testenv.Plant(t, map[string]string{
+		"proc/self/mountinfo": "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n" +
+			"2 1 0:41 / /home/eve" + far + "/a/mnt rw,nosuid,nodev - fuse.x 203.0.113.1:/ rw,user_id=54321,addr=203.0.113.2\n" +
+			"3 1 0:42 / /home/eve" + far + "/a/share rw - cifs //nas/share rw,addr=192.0.2.23\n" +
+			"4 1 0:40 / /home rw - nfs4 files:/home rw,addr=192.0.2.20\n",
+	})
+	list, err := NewHostContext(root).storage(t.Context())
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	if list[0].Prefix.Addr().String() != "192.0.2.23" || list[0].Why != "a server of the file system at a path that is too long to tell" {
+		t.Errorf("%+v", list[0])
+	}
+	if list[1].Prefix.Addr().String() != "192.0.2.20" || list[1].Why != "a server of the file system at /home" {
+		t.Errorf("%+v", list[1])
 	}
 }

@@ -283,3 +283,13 @@ func FuzzMountID(f *testing.F) {
 		}
 	})
 }
+
+// A user moves what they have mounted far away, and the others are told.
+func TestAMountThatAUserMovesFarAwayHidesNoOther(t *testing.T) {
+	far := "29 20 0:50 / /home/ann" + strings.Repeat("/"+strings.Repeat(`\040`, 250), 75) + "/a/mnt rw,nosuid,nodev - fuse.x x rw,user_id=54321\n"
+	s := New(testenv.Plant(t, map[string]string{"proc/self/mountinfo": far + host}))
+	p, err := s.Place(t.Context(), "/home/ann")
+	if err != nil || p.FileSystem.Mountpoint != "/home" || p.FileSystem.Device != "/dev/sda2" || len(p.Below) != 1 || p.Below[0].Path != "/home/ann/remote" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 
 	"github.com/moby/sys/mountinfo"
 
@@ -21,7 +20,7 @@ import (
 
 // A Mount is a mounted file system that a process serves.
 type Mount struct {
-	Point string
+	Point string // where it is, for people: a path that is too long is not told
 	Type  string // fuse, fuseblk or fuse.NAME
 	User  int    // who mounted it; 0 for root
 }
@@ -115,15 +114,15 @@ func (t tables) servedBy(uid int, connections []uint64) (list []Mount) {
 		serves[c] = true
 	}
 	add := func(m *mountinfo.Info, user int) {
-		found := Mount{m.Mountpoint, m.FSType, user}
-		if isFUSE(m) && (serves[uint64(m.Minor)] || serves[unknown] && user == uid) && !told[found] {
+		found := Mount{mounts.PlaceOf(m), m.FSType, user}
+		if mounts.IsFUSE(m) && (serves[uint64(m.Minor)] || serves[unknown] && user == uid) && !told[found] {
 			told[found] = true
 			list = append(list, found)
 		}
 	}
 	for _, m := range t.here {
 		isHere[[2]int{m.Major, m.Minor}] = true
-		add(m, mounter(m))
+		add(m, mounts.Mounter(m))
 	}
 	most := len(list) + maxThere
 	for _, m := range t.there {
@@ -132,20 +131,6 @@ func (t tables) servedBy(uid int, connections []uint64) (list []Mount) {
 		}
 	}
 	return list
-}
-
-func isFUSE(m *mountinfo.Info) bool {
-	return m.FSType == "fuse" || m.FSType == "fuseblk" || strings.HasPrefix(m.FSType, "fuse.")
-}
-
-// mounter returns the user who mounted a file system; root's where that is not told.
-func mounter(m *mountinfo.Info) (uid int) {
-	for option := range strings.SplitSeq(m.VFSOptions, ",") {
-		if digits, ok := strings.CutPrefix(option, "user_id="); ok {
-			uid, _ = strconv.Atoi(digits) //nolint:errcheck // then it counts as root's
-		}
-	}
-	return uid
 }
 
 // ByGroup lists where root and accounts of the system have mounted file systems, by the control groups of

@@ -142,3 +142,22 @@ func TestAFileSystemThatIsMountedVeryOften(t *testing.T) {
 		t.Errorf("without its namespace: %d mounts, %v", len(others[9]), err)
 	}
 }
+
+// A user moves what they have mounted far away; it is theirs, and what root has mounted stays protected.
+func TestAMountThatAUserMovesFarAway(t *testing.T) {
+	far := "128 65 0:58 / /home/eve" + strings.Repeat("/"+strings.Repeat(`\040`, 250), 75) + "/a/mnt rw,nosuid,nodev - fuse.x x rw,user_id=1000\n"
+	root := testenv.Plant(t, map[string]string{
+		"proc/9/fd/": "", "proc/9/fdinfo/3": "fuse_connection:\t58\n", "proc/9/fdinfo/4": "fuse_connection:\t57\n", "proc/9/status": "Uid:\t0\t0\t0\t0\n",
+		"proc/self/mountinfo": far + "70 65 0:57 / /mnt/root rw - fuse x rw,user_id=0,group_id=0\n",
+	})
+	for _, fd := range []string{"3", "4"} {
+		if err := os.Symlink("/dev/fuse", filepath.Join(root, "proc/9/fd", fd)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := New(root).Servers(t.Context(), nil)
+	want := []Mount{{"a path that is too long to tell", "fuse.x", 1000}, {"/mnt/root", "fuse", 0}}
+	if diff := cmp.Diff(want, found[9]); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+}

@@ -78,6 +78,10 @@ func TestReadOnlyFileSystemsAreThoseThatShouldBeWritable(t *testing.T) {
 		"ext4 counted errors": {
 			"1 0 8:4 / /old ro - ext4 /dev/sdd1 ro\n", map[string]string{"sys/fs/ext4/8:4/errors_count": "3\n", "sys/dev/block/8:4/size": "1\n"}, []string{"/old (/dev/sdd1: errors of the file system are recorded)"},
 		},
+		"a user moved one far away": {
+			"1 0 8:3 / /home/eve" + strings.Repeat("/"+strings.Repeat(`\040`, 250), 75) + "/a ro - ext4 /dev/sdc1 ro,emergency_ro\n2 0 8:1 / / ro - ext4 /dev/sda1 ro\n",
+			map[string]string{"etc/fstab": fstabRoot}, []string{"/ (/dev/sda1: it is configured to be writable)", "a path that is too long to tell (/dev/sdc1: errors of the file system are recorded)"},
+		},
 		"ext4 counted none": {
 			"1 0 8:4 / /old ro - ext4 /dev/sdd1 ro\n", map[string]string{"sys/fs/ext4/8:4/errors_count": "0\n", "sys/dev/block/8:4/size": "1\n"}, nil,
 		},

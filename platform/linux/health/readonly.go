@@ -46,7 +46,7 @@ func (s source) readOnly(context.Context) (health.Reading, error) {
 		meant := listed && (kind == "" || kind == m.FSType)
 		switch {
 		case s.hasErrors(m):
-			r.Names = append(r.Names, m.Mountpoint+" ("+m.Source+": errors of the file system are recorded)")
+			r.Names = append(r.Names, mounts.PlaceOf(m)+" ("+m.Source+": errors of the file system are recorded)")
 		case meant && !s.writeProtected(device):
 			r.Names = append(r.Names, m.Mountpoint+" ("+m.Source+": it is configured to be writable)")
 		default:
