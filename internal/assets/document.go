@@ -105,7 +105,7 @@ type Storage struct {
 // A VolumeRow is one row of Storage.
 type VolumeRow struct {
 	Device     string  `json:"device"`               // the device that is mounted
-	Mountpoint string  `json:"mountpoint"`           // where it is mounted
+	Mountpoint string  `json:"mountpoint"`           // where it is mounted; "" where that path is longer than a system call takes
 	FileSystem string  `json:"filesystem"`           // type of the file system
 	SizeBytes  *uint64 `json:"size_bytes,omitempty"` // absent when the file system did not answer
 	UsedBytes  *uint64 `json:"used_bytes,omitempty"` // absent when the file system did not answer

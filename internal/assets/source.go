@@ -111,7 +111,7 @@ type Link struct {
 // A Volume is one mounted local file system.
 type Volume struct {
 	Device     string
-	Mountpoint string
+	Mountpoint string // "" where it is longer than a system call takes
 	FileSystem string
 	ReadOnly   *bool  // nil is unknown
 	Number     string // number of the device, as the platform writes it: "259:2"

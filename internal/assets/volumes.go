@@ -3,6 +3,7 @@
 package assets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -102,7 +103,7 @@ func (c *collector) volumeGaps(volumes []Volume, states []VolumeState) {
 			continue
 		}
 		if incomplete++; incomplete <= maxVolumeGaps {
-			c.gaps.Note("storage.volumes."+sanitize.Text(v.Mountpoint, 60)+field, reason)
+			c.gaps.Note("storage.volumes."+sanitize.Text(cmp.Or(v.Mountpoint, v.Device), 60)+field, reason)
 		}
 	}
 	if more := incomplete - maxVolumeGaps; more > 0 {

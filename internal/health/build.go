@@ -158,7 +158,7 @@ func (r *Report) disks(f Facts, rows int, gaps *answer.Gaps) {
 		case d.Err == nil:
 			r.Disks = append(r.Disks, newDisk(d))
 		case unknown < maxDisks:
-			gaps.Add("disks."+sanitize.Text(d.Mountpoint, 64), d.Err)
+			gaps.Add("disks."+sanitize.Text(cmp.Or(d.Mountpoint, d.Device), 64), d.Err)
 			unknown++
 		default:
 			unknown++

@@ -128,6 +128,9 @@ func TestNoDisksAndNoFailedUnitsAreEmptyLists(t *testing.T) {
 
 func TestDiskThatDoesNotAnswerIsAGapAndNotAnEmptyDisk(t *testing.T) {
 	list := []DiskFacts{{Mountpoint: "/dead", Err: fs.ErrPermission}, diskAt("/", 10, 1)}
+	if _, gaps := built(Facts{Disks: &[]DiskFacts{{Device: "/dev/sdb1", Err: errors.New("far")}}, FailedUnits: &[]Unit{}}, -1); len(gaps) != 1 || gaps[0].Field != "disks./dev/sdb1" {
+		t.Errorf("a disk without a path: %+v", gaps)
+	}
 	got, gaps := built(Facts{Disks: &list}, -1)
 	if len(got.Disks) != 1 || *got.DisksTotal != 2 || len(gaps) != 1 || gaps[0].Field != "disks./dead" {
 		t.Errorf("%+v, gaps %v", got.Disks, gaps)

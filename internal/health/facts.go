@@ -100,7 +100,8 @@ type Sensor struct {
 	Celsius float64
 }
 
-// A DiskFacts is one mounted local file system.
+// A DiskFacts is one mounted local file system. Its Mountpoint is "" where it is longer than a system call takes;
+// then Err says so.
 type DiskFacts struct {
 	Mountpoint, Device, FileSystem string
 	Size, Used, Available          uint64 // bytes
