@@ -73,9 +73,9 @@ type Coverage struct {
 type Log struct {
 	Name    string `json:"name"`              // "journal", the path of a file, or what the system calls it
 	Entries int    `json:"entries"`           // entries in it that match, before a text is looked for
-	Oldest  string `json:"oldest,omitempty"`  // RFC 3339, UTC: the log holds nothing older; absent if that is not known
+	Oldest  string `json:"oldest,omitempty"`  // RFC 3339, UTC: what was written before is not in it; absent if that is not known
 	Stopped bool   `json:"stopped,omitempty"` // it was not read to the beginning of the time asked for
-	// ReadBackTo is the time of the oldest entry that was read.
+	// ReadBackTo is the time from which on everything was read, as far as its dates tell; zero if that is not known.
 	ReadBackTo time.Time `json:"-"`
 }
 

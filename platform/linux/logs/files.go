@@ -26,7 +26,13 @@ const (
 	maxRotated  = 60        // of one log
 	maxUnpacked = 256 << 20 // bytes of one compressed file
 	maxHeld     = 200       // lines that wait for the one with their time
+	// maxFruitless bounds, in bytes, lines in a row that are too old or have no time. To read so many takes some
+	// 1.5 s; who can send lines of any date to hide others behind has to send more.
+	maxFruitless = 256 << 20
 )
+
+// written is how far behind its lines the time of a file may be: it goes on growing while it is read.
+const written = time.Minute
 
 // A family is a log with what was rotated from it.
 type family struct {
@@ -113,7 +119,8 @@ func (s *Source) stackOf(f family) (stack, error) {
 	return stack{f, files}, err
 }
 
-// A reading is one pass over the files of a stack.
+// A reading is one pass over the files of a stack. Dates are what senders say: one line of any date, wherever it
+// stands, ends nothing and proves nothing.
 type reading struct {
 	source    *Source
 	selection logs.Selection
@@ -121,43 +128,70 @@ type reading struct {
 	yield     func(logs.Entry) bool
 	log       logs.Log
 	gap       func(why string)
-	failed    func(error) // one of the files was not read
+	failed    func(error) // something that was to be read was not
 	zone      *time.Location
 
-	held       [][]byte // lines before whose time is known
-	unpriced   int      // lines left out because they have no priority
-	elsewhere  int      // lines of other machines
-	stampless  int      // lines without a time
-	oldest     time.Time
-	past, done bool // the beginning of the time asked for was reached; no more is wanted
+	held      [][]byte // lines before whose time is known
+	unpriced  int      // lines left out because they have no priority
+	elsewhere int      // lines of other machines
+	stampless int      // lines without a time
+	ahead     int      // lines dated after the last write to their file
+	order     order
+	back      back
+	begins    time.Time // of the line that stands first in what was read
+	fruitless int       // bytes in a row of lines that are too old or have no time
+	reached   bool      // the next file was last written to before the time asked for
+	tired     bool      // too many bytes were fruitless
+	done      bool      // no more is wanted
 }
 
 // read hands on the entries of a stack.
 func (r *reading) read(ctx context.Context, list stack) {
 	for _, info := range list.files {
-		if r.done || r.past || ctx.Err() != nil {
+		if r.done || r.tired || ctx.Err() != nil {
 			break
 		}
-		if info.ModTime().Before(r.selection.Since) { // it was last written to before
-			r.past = true
+		if info.ModTime().Before(r.selection.Since) { // the kernel's time, which no sender chooses
+			r.reached = true
 			break
 		}
 		if err := r.file(ctx, list.family, info); err != nil {
 			r.failed(fmt.Errorf("%s: %w", info.Name(), err))
 		}
 	}
-	r.log.Stopped = !r.past && (r.done || ctx.Err() != nil)
-	if !r.log.Stopped && !r.past && !r.oldest.IsZero() {
-		r.log.Oldest = r.oldest.UTC().Format(time.RFC3339)
-		if r.oldest.After(r.selection.Since) {
+	r.log.Stopped = !r.reached && (r.done || r.tired || ctx.Err() != nil)
+	r.log.ReadBackTo = r.back.from()
+	r.sayBeginning()
+	r.sayLeftOut()
+}
+
+// sayBeginning tells where the log begins, if it was read so far.
+func (r *reading) sayBeginning() {
+	switch {
+	case r.tired:
+		r.failed(fmt.Errorf("%d MB of lines in a row are dated before the time asked for, or have no date: what stands before them is not read", r.source.fruitlessLimit()>>20))
+	case !r.log.Stopped && !r.reached && !r.begins.IsZero():
+		r.log.Oldest = r.begins.UTC().Format(time.RFC3339)
+		if r.begins.After(r.selection.Since) {
 			r.gap("it begins at " + r.log.Oldest + ": what was before was rotated away, or never written")
 		}
 	}
-	for what, n := range map[string]int{
-		"lines have no priority recorded and are left out": r.unpriced, "lines are of other machines and are left out": r.elsewhere, "lines without a time are left out": r.stampless,
+}
+
+// sayLeftOut tells how many lines were left out, and why.
+func (r *reading) sayLeftOut() {
+	for _, left := range []struct {
+		lines int
+		why   string
+	}{
+		{r.unpriced, "have no priority recorded and are left out"},
+		{r.elsewhere, "are of other machines and are left out"},
+		{r.stampless, "without a time are left out"},
+		{r.order.astray, "are dated before the time asked for, but stand behind later ones, and are left out: a clock was wrong, or a sender chose the date"},
+		{r.ahead, "are dated after their file was last written to, and are left out: a clock was wrong, or a sender chose the date"},
 	} {
-		if n > 0 {
-			r.gap(fmt.Sprintf("%d %s", n, what))
+		if left.lines > 0 {
+			r.gap(fmt.Sprintf("%d lines %s", left.lines, left.why))
 		}
 	}
 }
@@ -188,8 +222,8 @@ func (r *reading) file(ctx context.Context, f family, info fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	r.held = r.held[:0]
-	err = backward(ctx, file, opened.Size(), func(line []byte) bool { return r.older(f, ref, line) })
+	r.held, r.order = r.held[:0], r.order.next(false)
+	err = backward(ctx, file, opened.Size(), func(line []byte) bool { return r.older(f, ref, line) && !r.tires(len(line)) })
 	r.stampless += len(r.held)
 	return err
 }
@@ -211,16 +245,27 @@ func (r *reading) older(f family, ref reference, line []byte) bool {
 	for _, text := range r.held {
 		follow := rec
 		follow.text = text
-		if !r.entry(f, follow) {
+		if !r.entry(f, ref, follow) {
 			return false
 		}
 	}
 	r.held = r.held[:0]
-	if rec.time.Before(r.selection.Since) {
-		r.past = true
-		return false
+	r.beginAt(rec)
+	return r.entry(f, ref, rec)
+}
+
+// beginAt notes the line that stands first. Other machines have clocks of their own.
+func (r *reading) beginAt(rec record) {
+	if r.begins.IsZero() || r.source.isOwn(rec.host) {
+		r.begins = rec.time
 	}
-	return r.entry(f, rec)
+}
+
+// tires reports whether more bytes than are worth it had nothing of the time asked for.
+func (r *reading) tires(bytes int) bool {
+	r.fruitless += bytes
+	r.tired = r.fruitless > r.source.fruitlessLimit()
+	return r.tired
 }
 
 // unpacked reads a compressed file, which can be read only from its beginning.
@@ -230,10 +275,14 @@ func (r *reading) unpacked(ctx context.Context, f family, ref reference, file io
 		return err
 	}
 	var last record
+	r.order = r.order.next(true)
 	more, err := forward(ctx, z, maxUnpacked, func(line []byte) bool {
 		rec, ok := f.of(line, ref)
 		switch {
 		case ok:
+			if last.time.IsZero() {
+				r.beginAt(rec)
+			}
 			last = record{time: rec.time, priority: rec.priority, pid: rec.pid, host: slices.Clone(rec.host), program: slices.Clone(rec.program)}
 		case last.time.IsZero() || len(line) == 0:
 			return true
@@ -241,7 +290,7 @@ func (r *reading) unpacked(ctx context.Context, f family, ref reference, file io
 			rec = last
 			rec.text = line
 		}
-		return r.entry(f, rec)
+		return r.entry(f, ref, rec)
 	})
 	if err == nil && more && !r.done && ctx.Err() == nil {
 		err = fmt.Errorf("only its first %d MB were read", maxUnpacked>>20)
@@ -250,29 +299,43 @@ func (r *reading) unpacked(ctx context.Context, f family, ref reference, file io
 }
 
 // entry hands on a line if it is wanted, and reports whether more are.
-func (r *reading) entry(f family, rec record) bool {
-	if r.oldest.IsZero() || rec.time.Before(r.oldest) {
-		r.oldest = rec.time
-	}
+func (r *reading) entry(f family, ref reference, rec record) bool {
 	s := r.selection
-	if rec.time.Before(s.Since) || rec.time.After(s.Until) {
-		return true
+	own, old := r.source.isOwn(rec.host), rec.time.Before(s.Since)
+	if own {
+		r.order.take(old)
 	}
-	if !r.source.isOwn(rec.host) {
+	if !old {
+		r.fruitless = 0
+	}
+	switch {
+	case old:
+		return true
+	case rec.time.After(s.Until):
+		if own && rec.time.After(ref.end.Add(written)) {
+			r.ahead++
+		}
+		return true
+	case !own:
 		r.elsewhere++
 		return true
-	}
-	if f.unit == "" && !r.own.has(rec) {
+	case f.unit == "" && !r.own.has(rec):
 		return true
-	}
-	if !s.Includes(rec.time, rec.priority) {
+	case !s.Includes(rec.time, rec.priority):
 		if rec.priority == logs.NoPriority {
 			r.unpriced++
 		}
 		return true
 	}
+	return r.take(f, rec)
+}
+
+// take hands on a line that is wanted.
+func (r *reading) take(f family, rec record) bool {
 	r.log.Entries++
-	r.log.ReadBackTo = rec.time
+	if !r.order.forward {
+		r.back.add(rec.time)
+	}
 	r.done = !r.yield(logs.Entry{Time: rec.time, Priority: rec.priority, Unit: []byte(f.unit), Program: rec.program, PID: rec.pid, Text: rec.text})
 	return !r.done
 }

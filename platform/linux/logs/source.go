@@ -30,8 +30,11 @@ type Source struct {
 	Runner sysexec.Runner
 	Zone   *time.Location // of the times in files that have none; nil is that of this run
 
-	host []byte // short name of this machine; empty if unknown
+	host      []byte // short name of this machine; empty if unknown
+	fruitless int    // for tests: another bound than maxFruitless
 }
+
+func (s *Source) fruitlessLimit() int { return cmp.Or(s.fruitless, maxFruitless) }
 
 var _ logs.Source = (*Source)(nil)
 
@@ -263,7 +266,7 @@ func (s *Source) readHost() {
 
 func shortName(host []byte) []byte {
 	short, _, _ := bytes.Cut(host, []byte("."))
-	return bytes.ToLower(short)
+	return short
 }
 
 // isOwn reports whether a line is of this machine: a server collects those of others in the same
