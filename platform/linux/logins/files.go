@@ -6,6 +6,7 @@ package logins
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -51,47 +52,98 @@ func (r *Reader) files(since time.Time) (logins.Log, error) {
 	return logins.Log{}, err
 }
 
-// file reads one, and what was rotated from it as far as it takes to reach back to a moment.
+// file reads one, and what was rotated from it as far as it takes to reach back to a moment. The time at which a
+// file was last written to says how far that is: dates in it are what senders say.
 func (r *Reader) file(name string, since time.Time) (logins.Log, error) {
-	files, err := hostfile.Rotated(filepath.Dir(r.path(name)), path.Base(name), maxNames, maxRotated)
-	switch {
-	case err != nil:
+	files, err := r.rotated(name)
+	if err != nil {
 		return logins.Log{}, err
-	case len(files) == 0 || files[0].Name() != path.Base(name):
-		return logins.Log{}, fs.ErrNotExist
 	}
 	log := logins.Log{Name: name, Anybody: true}
-	skipped, left := 0, false
+	skipped := 0
 	for i, info := range files {
-		raw, cut, err := tail(filepath.Dir(r.path(name)), info.Name())
+		if i > 0 && info.ModTime().Before(since) {
+			log.From = info.ModTime()
+			break
+		}
+		p, err := r.part(name, info.Name(), since)
 		if err != nil && i == 0 {
 			return logins.Log{}, err
 		}
 		if err != nil {
 			log.Notes.Note("failures", info.Name()+" is not read: "+hostfile.Reason(err).Error())
+			log.From = cmp.Or(log.From, r.now())
 			break
 		}
-		older, also := parseFile(raw, cut, r.now())
-		log.Lines, skipped, left = append(older, log.Lines...), skipped+also, cut
-		if cut || len(log.Lines) >= maxLines || len(log.Lines) > 0 && !log.Lines[0].At.After(since) {
+		log.Lines, log.From, skipped = append(p.lines, log.Lines...), cmp.Or(p.from, log.From), skipped+p.skipped
+		if p.cut && !p.from.After(since) {
+			log.Notes.Note("failures", fmt.Sprintf("only the last %d MB of %s are read; that what was before is older is told by dates, which senders choose", maxLogFile>>20, info.Name()))
+		}
+		if p.cut || len(log.Lines) >= maxLines {
 			break
 		}
 	}
 	if skipped > 0 {
 		log.Notes.Note("failures", fmt.Sprintf("%d lines of %s are too long, or have no time that can be read", skipped, name))
 	}
-	switch {
-	case len(log.Lines) > 0:
-		log.From = log.Lines[0].At
-	case left: // before the end of the file, which no line that can be read is in
-		log.From = r.now()
-	}
-	log.Lines = slices.DeleteFunc(log.Lines, func(l logins.Line) bool { return l.At.Before(since) })
 	if more := len(log.Lines) - maxLines; more > 0 {
 		log.Lines = log.Lines[more:]
-		log.From = log.Lines[0].At
+		log.From = r.beginning(log.Lines)
 	}
 	return log, nil
+}
+
+// rotated lists a file of syslog and what was rotated from it, the newest first.
+func (r *Reader) rotated(name string) ([]fs.FileInfo, error) {
+	files, err := hostfile.Rotated(filepath.Dir(r.path(name)), path.Base(name), maxNames, maxRotated)
+	if err == nil && (len(files) == 0 || files[0].Name() != path.Base(name)) {
+		err = fs.ErrNotExist
+	}
+	return files, err
+}
+
+// A part is what was read of one file.
+type part struct {
+	lines   []logins.Line // since a moment, as they stand
+	from    time.Time     // since when nothing is missing in it; zero if it is empty
+	cut     bool          // only its last bytes were read
+	skipped int           // lines that could not be read
+}
+
+// part reads a file of syslog, or one that was rotated from it.
+func (r *Reader) part(log, name string, since time.Time) (part, error) {
+	raw, cut, err := tail(filepath.Dir(r.path(log)), name)
+	if err != nil {
+		return part{}, err
+	}
+	p := part{cut: cut}
+	p.lines, p.skipped = parseFile(raw, cut, r.now())
+	switch {
+	case cut:
+		p.from = r.beginning(p.lines)
+	case len(p.lines) > 0:
+		p.from = p.lines[0].At
+	}
+	p.lines = slices.DeleteFunc(p.lines, func(l logins.Line) bool { return l.At.Before(since) })
+	return p, nil
+}
+
+// firstLines is of how many lines the latest date says since when there are all: one may have any.
+const firstLines = 500
+
+// beginning returns since when there are all of lines before which others were not read: now, if there are none.
+func (r *Reader) beginning(lines []logins.Line) time.Time {
+	return cmp.Or(r.latestOf(lines[:min(len(lines), firstLines)]), r.now())
+}
+
+// latestOf returns the latest date of lines that is not in the future, or the zero time.
+func (r *Reader) latestOf(lines []logins.Line) (latest time.Time) {
+	for _, l := range lines {
+		if l.At.After(latest) && !l.At.After(r.now()) {
+			latest = l.At
+		}
+	}
+	return latest
 }
 
 // tail returns the last bytes of a file of syslog, unpacked, and whether there are more before them.

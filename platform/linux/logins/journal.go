@@ -60,14 +60,14 @@ func (r *Reader) entries(ctx context.Context, since, begins time.Time) (logins.L
 		return logins.Log{}, err
 	}
 	log := logins.Log{Name: "journal", From: begins}
-	lines, from, err := r.part(ctx, &log, since, bound{maxRootLines, journalLimit}, ofRoot())
+	lines, from, err := r.matching(ctx, &log, since, bound{maxRootLines, journalLimit}, ofRoot())
 	if err != nil {
 		return logins.Log{}, err
 	}
 	if from.After(log.From) {
 		log.From = from
 	}
-	ofUsers, from, err := r.part(ctx, &log, since, bound{maxUserLines, usersLimit}, []string{"SYSLOG_IDENTIFIER=sudo", "SYSLOG_IDENTIFIER=su", "SYSLOG_IDENTIFIER=passwd"})
+	ofUsers, from, err := r.matching(ctx, &log, since, bound{maxUserLines, usersLimit}, []string{"SYSLOG_IDENTIFIER=sudo", "SYSLOG_IDENTIFIER=su", "SYSLOG_IDENTIFIER=passwd"})
 	switch { // every user can write such lines, and has nothing else untold by them
 	case err != nil:
 		log.Notes.Note("failures", "those of sudo, su and passwd: "+err.Error())
@@ -93,8 +93,8 @@ type bound struct {
 	time  time.Duration
 }
 
-// part reads the newest entries that match, and since when they are all, which is zero for always.
-func (r *Reader) part(ctx context.Context, log *logins.Log, since time.Time, most bound, matches []string) (entries []journalEntry, from time.Time, err error) {
+// matching reads the newest entries that match, and since when they are all, which is zero for always.
+func (r *Reader) matching(ctx context.Context, log *logins.Log, since time.Time, most bound, matches []string) (entries []journalEntry, from time.Time, err error) {
 	kept := &keeper{}
 	problem, err := r.journalctl(ctx, since, most, matches, kept)
 	if late := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil; late && len(kept.lines) > 0 {

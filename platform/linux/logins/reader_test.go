@@ -215,7 +215,7 @@ func packed(t *testing.T, text string) string {
 // Where a log is rotated each day, a week is in eight files, most of them compressed.
 func TestWhatWasRotatedIsReadAsFarAsAskedFor(t *testing.T) {
 	const day = 24 * time.Hour
-	reached := time.Date(2026, 11, 1, 2, 0, 0, 0, time.UTC) // by the oldest file, which is then read, too
+	reached := now.Add(-5 * day) // when the file was last written to that is not read any more
 	old := packed(t, "Nov 19 02:00:00 host sshd[7]: four\n")
 	for name, c := range map[string]struct {
 		third string // file, and what is in it

@@ -24,7 +24,10 @@ func Rotated(dir, log string, limit, most int) ([]fs.FileInfo, error) {
 	}
 	var files []fs.FileInfo
 	for _, name := range names {
-		if info, err := root.Lstat(name); err == nil && isOf(log, name) {
+		if !isOf(log, name) {
+			continue
+		}
+		if info, err := root.Lstat(name); err == nil {
 			files = append(files, info)
 		}
 	}
