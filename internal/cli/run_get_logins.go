@@ -110,7 +110,7 @@ func (d *loginsDocument) view(p *page) {
 	}
 	p.table(titleOf("Failed", len(failed), d.AddressesTotal), []column{{title: "address", whole: true}, {title: "times", right: true}, {title: "users"}, {title: "last"}, {title: ""}}, failed)
 	var last [][]string
-	for _, l := range d.Last[:min(len(d.Last), rows)] {
+	for _, l := range logins.Newest(d.Last, rows) {
 		last = append(last, []string{known(l.User), known(l.From), known(cmp.Or(l.Method, l.Service, l.Terminal)), whenText(l.At)})
 	}
 	p.table(titleOf("Last logins", len(last), d.LastTotal), []column{{title: "user"}, {title: "from", whole: true}, {title: "by"}, {title: "at"}}, last)

@@ -158,6 +158,7 @@ func (r *Report) list(events []Event, records []Record) {
 	r.Last = slices.Concat([]Login{}, logged, r.Last)
 	slices.SortStableFunc(r.Last, func(a, b Login) int { return b.at.Compare(a.at) })
 	r.LastTotal = new(len(r.Last))
+	r.Last = share(r, r.Last, maxRanked, Login.owner)
 }
 
 // find returns the index of the logged login, of a list that is sorted by time, that a record is about,
@@ -253,15 +254,15 @@ func (r *Report) Cut(rows int) {
 		return
 	}
 	r.Intrusions = cut(r, r.Intrusions, rows)
-	r.Sessions = cut(r, r.Sessions, rows)
+	r.Sessions = share(r, r.Sessions, rows, func(s Session) string { return ownerOf(s.User) })
 	r.ByAddress = cut(r, r.ByAddress, rows)
 	r.ByUser = cut(r, r.ByUser, rows)
-	r.Last = cut(r, r.Last, rows)
-	r.Changes = cut(r, r.Changes, rows)
-	r.Keys = cut(r, r.Keys, rows)
+	r.Last = share(r, r.Last, rows, Login.owner)
+	r.Changes = share(r, r.Changes, rows, func(c Change) string { return ownerOf(c.User) })
+	r.Keys = share(r, r.Keys, rows, Key.owner)
 	if r.New != nil {
 		r.New.Accounts, r.New.Gone, r.New.Admins = cut(r, r.New.Accounts, rows), cut(r, r.New.Gone, rows), cut(r, r.New.Admins, rows)
-		r.New.Keys = cut(r, r.New.Keys, rows)
+		r.New.Keys = share(r, r.New.Keys, rows, Key.owner)
 	}
 }
 
@@ -271,4 +272,28 @@ func cut[T any](r *Report, list []T, rows int) []T {
 		return list[:rows]
 	}
 	return list
+}
+
+// share is cut for lists that a user can fill with rows of their own (see [answer.Share]).
+func share[T any](r *Report, list []T, rows int, owner func(T) string) []T {
+	if len(list) <= rows {
+		return list // nil stays nil, which is unknown
+	}
+	r.Truncated = true
+	picked, _ := answer.Share(list, rows, owner)
+	return picked
+}
+
+// ownerOf is whose share of the rows something of a user takes: root has no more of them than others, for programs log
+// in as root by the hundred.
+func ownerOf(user string) string { return "user " + user }
+
+func (l Login) owner() string { return ownerOf(l.User) }
+
+func (k Key) owner() string { return ownerOf(k.User) }
+
+// Newest returns so many logins, newest first, of each user at most a quarter while others wait.
+func Newest(list []Login, rows int) []Login {
+	picked, _ := answer.Share(list, rows, Login.owner)
+	return picked
 }

@@ -277,3 +277,56 @@ func TestManyAddressesAreCountedAndTheWorstKept(t *testing.T) {
 		t.Errorf("%d failures", *r.Failures)
 	}
 }
+
+// Who logs in, changes a password or adds keys without end hides nobody else who did, and all are counted.
+func TestNobodyTakesTheRowsOfOthers(t *testing.T) {
+	m := made{}
+	key := func(user, comment string) Key {
+		return NewKey(user, "ssh-ed25519", "SHA256:"+comment, "", "/home/"+user, ago(time.Minute))
+	}
+	eve := Account{Name: "eve"}
+	for i := range 3000 {
+		m.past = append(m.past, Record{User: "eve", Terminal: fmt.Sprint("pts/", i), At: ago(time.Duration(i) * time.Second), Open: i < 40})
+		if i < 40 {
+			m.log.Lines = append(m.log.Lines, Line{At: ago(time.Minute), Program: "passwd", Text: "pam_unix(passwd:chauthtok): password changed for eve"})
+			eve.Keys = append(eve.Keys, key("eve", fmt.Sprint(i)))
+		}
+	}
+	m.past = append(m.past, Record{User: "root", Terminal: "tty1", At: ago(2 * time.Hour), Open: true}, Record{User: "mira", Terminal: "tty2", At: ago(3 * time.Hour), Open: true})
+	m.log.Lines = append(m.log.Lines, Line{At: ago(2 * time.Hour), Program: "passwd", Text: "pam_unix(passwd:chauthtok): password changed for mira"})
+	m.accounts = []Account{eve, {Name: "mira", Keys: []Key{key("mira", "m")}}}
+	r := collect(t, m, "")
+	if *r.LastTotal != 3002 || *r.SessionsTotal != 42 || *r.ChangesTotal != 41 || *r.KeysTotal != 41 || !r.Truncated {
+		t.Errorf("%d logins, %d sessions, %d changes, %d keys, cut: %v", *r.LastTotal, *r.SessionsTotal, *r.ChangesTotal, *r.KeysTotal, r.Truncated)
+	}
+	if last := r.Last[len(r.Last)-2:]; len(r.Last) != maxRanked || last[0].User != "root" || last[1].User != "mira" {
+		t.Errorf("%d logins, the last %+v", len(r.Last), last)
+	}
+	r.Cut(10)
+	users := func(n int, user func(int) string) (list []string) {
+		for i := range n {
+			list = append(list, user(i))
+		}
+		return list
+	}
+	eves := slices.Repeat([]string{"eve"}, 9)
+	for what, c := range map[string]struct{ got, want []string }{
+		"logins":   {users(len(r.Last), func(i int) string { return r.Last[i].User }), append(eves[:8:8], "root", "mira")},
+		"sessions": {users(len(r.Sessions), func(i int) string { return r.Sessions[i].User }), append(eves[:8:8], "root", "mira")},
+		"changes":  {users(len(r.Changes), func(i int) string { return r.Changes[i].User }), append(eves[:9:9], "mira")},
+		"keys":     {users(len(r.Keys), func(i int) string { return r.Keys[i].User }), append(eves[:9:9], "mira")},
+		"a page":   {users(3, func(i int) string { return Newest(r.Last, 3)[i].User }), []string{"eve", "root", "mira"}},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s %s", what, diff)
+		}
+	}
+}
+
+func TestListsThatAreUnknownStaySo(t *testing.T) {
+	r := collect(t, made{err: errors.New("no")}, "")
+	r.Cut(1)
+	if r.Sessions != nil || r.Last != nil || r.Changes != nil || r.Keys != nil || r.Truncated {
+		t.Errorf("%+v", r)
+	}
+}

@@ -195,8 +195,9 @@ type Report struct {
 	ByUser         []User    `json:"failures_by_user,omitzero" schema:"brief"`    // the most first
 	UsersTotal     *int      `json:"users_total,omitempty"`                       // before the list was cut
 
-	Last      []Login `json:"last_logins,omitzero" schema:"brief"` // newest first
-	LastTotal *int    `json:"last_logins_total,omitempty"`         // before the list was cut
+	// Last are the newest, of each user at most a quarter of the rows while others wait for one.
+	Last      []Login `json:"last_logins,omitzero" schema:"brief"`
+	LastTotal *int    `json:"last_logins_total,omitempty"` // before the list was cut
 
 	Changes      []Change `json:"account_changes,omitzero" schema:"brief"` // newest first
 	ChangesTotal *int     `json:"account_changes_total,omitempty"`         // before the list was cut
