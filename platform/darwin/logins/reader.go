@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ const (
 	maxLog      = 32 << 20 // bytes; an entry takes some 900
 	logLimit    = 12 * time.Second
 	maxOutput   = 1 << 20
+	maxPast     = 5000 // logins and starts of the machine; a line takes some 80 bytes
 	outputLimit = 5 * time.Second
 )
 
@@ -66,7 +68,7 @@ func (r *Reader) Log(ctx context.Context, since time.Time) (logins.Log, error) {
 
 // Past implements [logins.Source].
 func (r *Reader) Past(ctx context.Context) ([]logins.Record, logins.Notes, error) {
-	out, err := r.run(ctx, maxOutput, outputLimit, "/usr/bin/last", "-200")
+	out, err := r.run(ctx, maxOutput, outputLimit, "/usr/bin/last", "-"+strconv.Itoa(maxPast))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,7 +78,8 @@ func (r *Reader) Past(ctx context.Context) ([]logins.Record, logins.Notes, error
 	case !ended && len(records) == 0:
 		return nil, nil, errors.New("last printed something else than logins")
 	case !ended:
-		notes.Note("last_logins", "last printed less than it has, or in another form")
+		oldest := records[len(records)-1].At.Format(time.RFC3339)
+		notes.Note("last_logins", "what last(1) has before "+oldest+" is more than is read, or in another form, and not counted")
 	}
 	return records, notes, nil
 }

@@ -47,7 +47,7 @@ type Lately struct {
 // both are missing, and otherwise says that the file could not be read back to that moment: what was counted,
 // which whoever fills the file must not take away, stands beside it.
 func (r *Reader) Lately(ctx context.Context, since time.Time) (Lately, error) {
-	list, _, _, err := r.records(btmpFile, "", maxLately)
+	list, _, _, err := r.records(btmpFile, "", since, maxLately)
 	var failures []logins.Event
 	for _, rec := range list {
 		if !rec.At.Before(since) && !rec.At.After(r.now().Add(time.Minute)) {

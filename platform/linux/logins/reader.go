@@ -57,7 +57,7 @@ func (r *Reader) Log(ctx context.Context, since time.Time) (logins.Log, error) {
 		}
 		return files, nil
 	}
-	records, recordErr := r.btmp()
+	records, recordErr := r.btmp(since)
 	if recordErr == nil {
 		return records, nil
 	}
@@ -108,8 +108,8 @@ const (
 )
 
 // btmp reads failed logins from the records of lastb(1), which name no service but the terminal.
-func (r *Reader) btmp() (logins.Log, error) {
-	list, from, notes, err := r.records(btmpFile, "failures", maxRecords)
+func (r *Reader) btmp(since time.Time) (logins.Log, error) {
+	list, from, notes, err := r.records(btmpFile, "failures", since, maxRecords)
 	if err != nil {
 		return logins.Log{}, err
 	}
@@ -120,41 +120,63 @@ func (r *Reader) btmp() (logins.Log, error) {
 	return log, nil
 }
 
-// records reads the last records of a file. from is the time of the first where the file has more.
-// What is damaged is noted at a field.
-func (r *Reader) records(name, field string, limit int) (list []utmp.Record, from time.Time, notes logins.Notes, err error) {
-	list, damaged, before, err := utmp.Tail(r.path(name), runtime.GOARCH, limit)
-	if err != nil {
-		return nil, from, nil, err
+// records reads the last records of a file and of those that were rotated from it and written to since a moment, at
+// most limit in all. from is the time of the first where there are more. What is damaged or not read is noted at a
+// field. Where the file is missing, the error stands beside what was rotated from it.
+func (r *Reader) records(name, field string, since time.Time, limit int) (list []utmp.Record, from time.Time, notes logins.Notes, err error) {
+	files, missing := r.rotated(name)
+	for i, info := range files {
+		if i > 0 && info.ModTime().Before(since) {
+			break
+		}
+		earlier, more, err := r.recordsOf(filepath.Join(filepath.Dir(name), info.Name()), field, limit-len(list), &notes)
+		switch {
+		case err != nil && i == 0:
+			return nil, from, notes, err
+		case err != nil:
+			notes.Note(field, info.Name()+" is not read: "+hostfile.Reason(err).Error())
+			return list, from, notes, missing
+		}
+		if list = append(earlier, list...); more {
+			return list, r.first(list), notes, missing
+		}
 	}
+	return list, from, notes, missing
+}
+
+// first is since when records are all that there are, where others before them were not read.
+func (r *Reader) first(list []utmp.Record) time.Time {
+	if len(list) == 0 {
+		return r.now()
+	}
+	return list[0].At
+}
+
+// recordsOf reads the last records of one file; more says that there are others before them.
+func (r *Reader) recordsOf(name, field string, limit int, notes *logins.Notes) (list []utmp.Record, more bool, err error) {
+	if packed, err := hostfile.IsPacked(name); packed || err != nil {
+		return nil, false, hostfile.ErrPacked
+	}
+	list, damaged, more, err := utmp.Tail(r.path(name), runtime.GOARCH, limit)
 	if damaged > 0 {
 		notes.Note(field, fmt.Sprintf("%s has %d records that are damaged, or of another kind of machine", name, damaged))
 	}
-	if before && len(list) > 0 {
-		from = list[0].At
-	}
-	return list, from, notes, nil
+	return list, more, err
 }
-
-// maxPast is how many logins are reported.
-const maxPast = 500
 
 // Past implements [logins.Source].
 func (r *Reader) Past(context.Context) ([]logins.Record, logins.Notes, error) {
-	var all []utmp.Record
-	var notes logins.Notes
-	for _, name := range []string{wtmpFile + ".1", wtmpFile} {
-		list, _, found, err := r.records(name, "last_logins", maxRecords/4)
-		if err != nil && !hostfile.Missing(err) {
-			return nil, nil, err
-		}
-		if err != nil && name == wtmpFile {
-			notes.Note("last_logins", r.whyNoRecords())
-		}
-		all, notes = append(all, list...), append(notes, found...)
+	list, from, notes, err := r.records(wtmpFile, "last_logins", time.Time{}, maxRecords)
+	switch {
+	case hostfile.Missing(err):
+		notes.Note("last_logins", r.whyNoRecords())
+	case err != nil:
+		return nil, nil, err
 	}
-	past := pastOf(all)
-	return past[:min(len(past), maxPast)], notes, nil
+	if !from.IsZero() {
+		notes.Note("last_logins", "what "+wtmpFile+" had before "+from.UTC().Format(time.RFC3339)+" is more than is read, and not counted")
+	}
+	return pastOf(list), notes, nil
 }
 
 // whyNoRecords explains a missing wtmp: some systems keep the records in databases.
