@@ -6,8 +6,10 @@ package procfs
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,11 +29,15 @@ func (c candidate) ordinary() bool { return !SystemAccount(c.uid) }
 // early; of a user who has more than will be read, those with few, so that more of them are read.
 //
 // The size of /proc/PID/fd is the number of open files since Linux 6.2, and anyone may ask for it.
-// Before that it is 0 for every process, and a user counts for as much as he has processes.
-func (r *FileReader) affordable(pids []int) []candidate {
+// Before that it is 0 for every process, and a user counts for as much as he has processes. The error is that
+// of ctx.
+func (r *FileReader) affordable(ctx context.Context, pids []int) ([]candidate, error) {
 	told := r.dir.size("self/fd") > 0
 	byUser := map[int][]candidate{}
 	for _, pid := range pids {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if c := r.candidate(pid); c.files != 0 || !told || r.dir.threads(pid) > 1 {
 			byUser[c.account()] = append(byUser[c.account()], c)
 		}
@@ -47,7 +53,7 @@ func (r *FileReader) affordable(pids []int) []candidate {
 	for _, g := range groups {
 		order = append(order, g.list...)
 	}
-	return order
+	return order, nil
 }
 
 // system stands for all accounts of the system.
@@ -88,7 +94,7 @@ func newGroup(account int, list []candidate) group {
 // candidate asks for the number of files and the user of a process; files is -1 if it cannot be
 // known: the process has ended, or hidepid (proc(5)) hides it. The files of a process belong to its
 // effective user, or to root if it may not be traced, which anyone can have for his own; so where a
-// system account is said, the real user decides, whom set-user-ID programs do not change.
+// system account is said, the process itself is asked about.
 func (r *FileReader) candidate(pid int) candidate {
 	var stat unix.Stat_t
 	if err := unix.Fstatat(int(r.dir), strconv.Itoa(pid)+"/fd", &stat, 0); err != nil {
@@ -96,14 +102,29 @@ func (r *FileReader) candidate(pid int) candidate {
 	}
 	c := candidate{pid: pid, uid: int(stat.Uid), files: stat.Size}
 	if c.files != 0 && !c.ordinary() && !r.unaskedOf(c) {
-		if raw, err := r.dir.readFile(pid, "/status", make([]byte, 4096)); err == nil {
-			if uid, err := parseUID(raw); err == nil {
-				c.uid = uid
-			}
-		}
+		c.uid = r.userOf(c)
 	}
 	c.uid = r.fs.users.of(c.uid)
 	return c
+}
+
+// userOf is [FS.UID] of a process whose files are said to be a system account's: the real user decides, whom
+// set-user-ID programs do not change. To ask for that takes of the system's time; once that is spent, it is
+// the effective one.
+func (r *FileReader) userOf(c candidate) int {
+	uid, enough, err := r.fs.effectiveUID(c.pid)
+	switch {
+	case err != nil:
+		return c.uid
+	case enough, r.afford(c) != nil:
+		return uid
+	}
+	began := time.Now()
+	defer func() { r.spent[c.ordinary()] += time.Since(began) }()
+	if known, err := r.fs.realUID(c.pid); err == nil {
+		return known
+	}
+	return uid
 }
 
 // fewFiles are read as fast as the kernel tells the real user of a process. Where nothing but links is read,

@@ -55,9 +55,14 @@ func socketFile(t *testing.T) (*os.File, uint64) {
 }
 
 // order returns the PIDs in the order of a walk.
-func order(r *FileReader, pids ...int) []int {
+func order(t *testing.T, r *FileReader, pids ...int) []int {
+	t.Helper()
+	candidates, err := r.affordable(t.Context(), pids)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var list []int
-	for _, c := range r.affordable(pids) {
+	for _, c := range candidates {
 		list = append(list, c.pid)
 	}
 	return list
@@ -93,11 +98,11 @@ func TestProcessesWithManyFilesAreSearchedFirst(t *testing.T) {
 		}
 		state = p.State
 	}
-	if diff := cmp.Diff([]int{many, few}, order(r, few, dead.Process.Pid, many)); diff != "" {
+	if diff := cmp.Diff([]int{many, few}, order(t, r, few, dead.Process.Pid, many)); diff != "" {
 		t.Error(diff)
 	}
 	const gone = 1<<31 - 1
-	if diff := cmp.Diff([]int{few, gone}, order(r, gone, few)); diff != "" {
+	if diff := cmp.Diff([]int{few, gone}, order(t, r, gone, few)); diff != "" {
 		t.Errorf("a process that does not tell was not kept for the end:\n%s", diff)
 	}
 }
@@ -107,7 +112,7 @@ func TestSearchKeepsItsOrderWhereNobodyTells(t *testing.T) {
 	if err := os.Mkdir(root+"/proc", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]int{3, 1, 2}, order(reader(t, New(root)), 3, 1, 2)); diff != "" {
+	if diff := cmp.Diff([]int{3, 1, 2}, order(t, reader(t, New(root)), 3, 1, 2)); diff != "" {
 		t.Error(diff)
 	}
 }

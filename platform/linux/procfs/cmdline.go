@@ -49,23 +49,25 @@ func splitCommand(b []byte) []string {
 // FilesOf returns the user to whom the kernel shows what a process has open, besides root: its effective user,
 // or root where it may not be traced (task_dump_owner, fs/proc/base.c); -1 if that cannot be read.
 func (fs FS) FilesOf(pid int) int {
-	info, err := os.Stat(fs.path(strconv.Itoa(pid), "fd"))
+	uid, err := fs.ownerOf(pid, "fd")
 	if err != nil {
 		return -1
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return int(stat.Uid)
-	}
-	return -1
+	return uid
 }
 
-// UID reads the real user id of a process from /proc/PID/status.
-func (fs FS) UID(pid int) (int, error) {
-	return readWith(fs, parseUID, strconv.Itoa(pid), "status")
+// ownerOf returns the user whom the kernel names as the owner of a file of a process; "" is its directory.
+func (fs FS) ownerOf(pid int, name string) (int, error) {
+	var stat syscall.Stat_t
+	path := fs.path(strconv.Itoa(pid), name)
+	if err := syscall.Stat(path, &stat); err != nil {
+		return 0, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return int(stat.Uid), nil
 }
 
 // User returns the user that a process belongs to: the owner of a subordinate user ID (subuid(5)), or else
-// its real user.
+// its user as [FS.UID] tells.
 func (fs FS) User(pid int) (int, error) {
 	uid, err := fs.UID(pid)
 	return fs.users.of(uid), err
@@ -97,8 +99,11 @@ func parseUID(b []byte) (int, error) {
 }
 
 // Groups reads the groups of a process from /proc/PID/status: those it was started with, the one whose rights
-// it has now, and the supplementary ones.
+// it has now, and the supplementary ones. The error is [ErrOtherUsers] where they are anything that its user likes.
 func (fs FS) Groups(pid int) ([]int, error) {
+	if ours, err := fs.inOurUsers(pid); err == nil && !ours {
+		return nil, ErrOtherUsers
+	}
 	return readWith(fs, parseGroups, strconv.Itoa(pid), "status")
 }
 

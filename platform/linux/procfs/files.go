@@ -30,7 +30,7 @@ var (
 // Skipped is a process whose open files were not all read.
 type Skipped struct {
 	PID int
-	UID int // real user ID, or that of the user whose subordinate ID it is
+	UID int // as [FS.UID] tells, or that of the user whose subordinate ID it is
 	Err error
 }
 
@@ -144,7 +144,11 @@ func (r *FileReader) files(c candidate, visit func(OpenFile) (more bool)) error 
 
 // each calls inspect for processes in the order of [FileReader.affordable] for as long as goOn says so.
 func (r *FileReader) each(ctx context.Context, pids []int, inspect func(candidate) error, goOn func() bool) (skipped []Skipped, err error) {
-	for _, c := range r.affordable(pids) {
+	order, err := r.affordable(ctx, pids)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range order {
 		if err := ctx.Err(); err != nil {
 			return skipped, err
 		}

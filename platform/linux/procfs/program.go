@@ -57,20 +57,6 @@ func (f FS) Program(pid, owner int) (Program, error) {
 	return p, nil
 }
 
-// ofOurUsers reports that a process is in the user namespace of this run. Who makes a mount namespace without
-// being root is in another (user_namespaces(7)), and does not come back.
-func (f FS) ofOurUsers(pid int) bool {
-	if f.dir != "/proc" {
-		return true
-	}
-	own, err := os.Readlink("/proc/self/ns/user")
-	if err != nil {
-		return false
-	}
-	its, err := f.Link(pid, "ns/user")
-	return err == nil && its == own
-}
-
 // inRoot is a file of the system that /proc belongs to.
 func (f FS) inRoot(name string) string { return filepath.Join(filepath.Dir(f.dir), name) }
 
