@@ -42,12 +42,15 @@ func (s Source) Containers(ctx context.Context, gaps *answer.Gaps) ([]containers
 	for i, p := range found {
 		gaps.Add("engines."+sockets[i].Path, p.err)
 		*gaps = append(*gaps, p.gaps...)
-		s.disown(sockets[i], p.list, gaps)
+		s.disown(ctx, sockets[i], p.list, gaps)
 		engines, list = append(engines, p.engines...), append(list, p.list...)
 	}
 	list = append(list, s.machines(gaps)...)
 	list = append(list, s.lxc(gaps)...)
 	for i := range list {
+		if ctx.Err() != nil {
+			break
+		}
 		s.measure(&list[i])
 	}
 	return engines, list, ctx.Err()
@@ -117,17 +120,18 @@ func (s Source) sockets(gaps *answer.Gaps) []engine.Socket {
 }
 
 // disown takes the processes out of what the engine of a user tells that are not that user's: it may name
-// anybody's, as what runs in a container of its own.
-func (s Source) disown(socket engine.Socket, list []containers.Facts, gaps *answer.Gaps) {
+// anybody's, as what runs in a container of its own, and one for as many containers as it likes.
+func (s Source) disown(ctx context.Context, socket engine.Socket, list []containers.Facts, gaps *answer.Gaps) {
 	if socket.Owner == 0 {
 		return
 	}
-	proc, others := procfs.New(string(s)), 0
+	others := 0
+	user := usersOf(ctx, procfs.New(string(s)))
 	for i, f := range list {
 		if f.PID <= 0 {
 			continue
 		}
-		uid, err := proc.User(f.PID)
+		uid, err := user(f.PID)
 		if err == nil && uid == socket.Owner {
 			continue
 		}
@@ -138,6 +142,27 @@ func (s Source) disown(socket engine.Socket, list []containers.Facts, gaps *answ
 	}
 	if others > 0 {
 		gaps.Note("engines."+socket.Path, "of "+humanize.Count(others, "container", "containers")+" it names a process that is not its user's, which is left out")
+	}
+}
+
+// usersOf asks for the user of each process once, and for none any more when ctx ends.
+func usersOf(ctx context.Context, proc procfs.FS) func(pid int) (int, error) {
+	type user struct {
+		uid int
+		err error
+	}
+	known := map[int]user{}
+	return func(pid int) (int, error) {
+		of, asked := known[pid]
+		switch {
+		case asked:
+			return of.uid, of.err
+		case ctx.Err() != nil:
+			return 0, ctx.Err()
+		}
+		of.uid, of.err = proc.User(pid)
+		known[pid] = of
+		return of.uid, of.err
 	}
 }
 

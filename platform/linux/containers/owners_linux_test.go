@@ -3,6 +3,7 @@
 package containers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,7 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/containers"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/procfs"
+	"sentinel/platform/unix/engine"
 )
 
 // The engine of a user may say that anybody's process is its container's.
@@ -24,7 +28,14 @@ func TestAUserHasNoProcessesOfOthers(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{
 		"etc/passwd": "root:x:0:0::/root:/bin/sh\nana:x:1000:1000::/home/ana:/bin/sh\n", "etc/subuid": "ana:100000:65536\nbo:200000:65536\n",
 		"proc/11/status": status(1000), "proc/12/status": status(100999), "proc/13/status": status(0), "proc/14/status": status(200999), "run/user/1000/x": "",
+		"proc/16/x": "", "proc/17/x": "", // in user namespaces, where the status file may be dear
 	})
+	for pid, uid := range map[string]int{"16": 100_005, "17": 200_005} {
+		at := filepath.Join(root, "proc", pid)
+		if err := errors.Join(os.Mkdir(at+"/ns", 0o755), os.Symlink("user:[1]", at+"/ns/user"), os.Chown(at, uid, uid)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	dir := filepath.Join(root, "run", "user", "1000")
 	open := func(parts ...string) error {
 		return os.Chmod(filepath.Join(append([]string{root}, parts...)...), 0o755)
@@ -40,7 +51,7 @@ func TestAUserHasNoProcessesOfOthers(t *testing.T) {
 				fmt.Fprint(w, `{"Version":"28.1","ApiVersion":"1.49"}`)
 			case "/containers/json":
 				var rows []string
-				for pid := 11; pid <= 15; pid++ {
+				for pid := 11; pid <= 17; pid++ {
 					rows = append(rows, fmt.Sprintf(`{"Id":"%064d","Names":["/%[1]d"],"State":"running"}`, pid))
 				}
 				fmt.Fprint(w, "["+strings.Join(rows, ",")+"]")
@@ -60,12 +71,36 @@ func TestAUserHasNoProcessesOfOthers(t *testing.T) {
 	for _, f := range list {
 		got[f.Name] = f.PID
 	}
-	if diff := cmp.Diff(map[string]int{"11": 11, "12": 12, "13": 0, "14": 0, "15": 0}, got); diff != "" {
+	if diff := cmp.Diff(map[string]int{"11": 11, "12": 12, "13": 0, "14": 0, "15": 0, "16": 16, "17": 0}, got); diff != "" {
 		t.Error(diff)
 	}
 	want := answer.Gaps{}
-	want.Note("engines."+filepath.Join(dir, "docker.sock"), "of 2 containers it names a process that is not its user's, which is left out")
+	want.Note("engines."+filepath.Join(dir, "docker.sock"), "of 3 containers it names a process that is not its user's, which is left out")
 	if diff := cmp.Diff(want, gaps); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// An engine may name one process for each of as many containers as it likes.
+func TestAProcessIsAskedForItsUserOnce(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"proc/11/status": "Uid:\t1000\t0\t0\t0\n", "proc/12/status": "Uid:\t1000\t0\t0\t0\n"})
+	ctx, cancel := context.WithCancel(t.Context())
+	user := usersOf(ctx, procfs.New(root))
+	for range 2 {
+		if uid, err := user(11); uid != 1000 || err != nil {
+			t.Errorf("%d, %v", uid, err)
+		}
+		if err := os.RemoveAll(filepath.Join(root, "proc", "11")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	if uid, err := user(12); !errors.Is(err, context.Canceled) {
+		t.Errorf("for a caller that left: %d, %v", uid, err)
+	}
+	list, gaps := []containers.Facts{{PID: 12}}, answer.Gaps{}
+	Source(root).disown(ctx, engine.Socket{Owner: 1000}, list, &gaps)
+	if list[0].PID != 0 || len(gaps) != 0 {
+		t.Errorf("a process whose user was not asked for: %+v, %v", list, gaps)
 	}
 }
