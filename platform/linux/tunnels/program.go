@@ -97,7 +97,7 @@ func (w *walk) search() devices {
 	}
 	d := devices{holders: map[string][]holder{}}
 	w.devices = &d
-	here := w.namespace("self")
+	of := w.holders()
 	skipped, err := w.proc.OpenFiles(w.ctx, nil, func(f procfs.OpenFile) bool {
 		if len(f.Link) == 0 || f.Link[0] != '/' { // sockets and pipes are no devices
 			return true
@@ -106,8 +106,7 @@ func (w *walk) search() devices {
 		if ppp := bytes.HasPrefix(f.Link, []byte("/dev/ppp")); !ppp && name == "" {
 			return true
 		}
-		uid, err := w.proc.UID(f.PID)
-		h := holder{pid: f.PID, here: w.namespace(strconv.Itoa(f.PID)) == here, system: err == nil && procfs.SystemAccount(uid)}
+		h := of(f.PID)
 		if name != "" {
 			d.holders[name] = append(d.holders[name], h)
 		} else if h.system && !slices.Contains(d.ppp, f.PID) {
@@ -122,6 +121,20 @@ func (w *walk) search() devices {
 		d.missed = fmt.Sprintf(" (%d processes could not be looked at)", len(skipped))
 	}
 	return d
+}
+
+// holders asks for each process once, however often it has a device open.
+func (w *walk) holders() func(pid int) holder {
+	here, known := w.namespace("self"), map[int]holder{}
+	return func(pid int) holder {
+		h, asked := known[pid]
+		if !asked {
+			uid, err := w.proc.UID(pid)
+			h = holder{pid: pid, here: w.namespace(strconv.Itoa(pid)) == here, system: err == nil && procfs.SystemAccount(uid)}
+			known[pid] = h
+		}
+		return h
+	}
 }
 
 // interfaceOf finds the interface of an open device in what the kernel says of it

@@ -387,6 +387,21 @@ func TestProcessesAreSearchedOnce(t *testing.T) {
 	}
 }
 
+// A process may have a device open as often as it likes.
+func TestAHolderIsAskedForOnce(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"proc/9/status": "Uid:\t0\t0\t0\t0\n"})
+	r := New(root)
+	of := (&walk{Reader: r}).holders()
+	for range 2 {
+		if got, want := of(9), (holder{pid: 9, here: true, system: true}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		if err := os.RemoveAll(filepath.Join(root, "proc/9")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Behind a bridge it is the port that the next hop was learned behind; a TAP device beside others
 // is a virtual machine's where that is not known.
 func TestPortsOfABridge(t *testing.T) {
