@@ -6,7 +6,6 @@ package processes
 
 import (
 	"context"
-	"io/fs"
 	"slices"
 
 	"sentinel/internal/processes"
@@ -70,13 +69,9 @@ func (l *look) lasted(c processes.Claim) error {
 	if !ok {
 		return nil
 	}
-	status, err := l.proc.Status(c.PID)
-	if err == nil && status.TGID != pid {
-		err = fs.ErrNotExist
-	}
-	if err != nil {
+	if err := l.proc.Together(c.PID, pid); err != nil {
 		return err
 	}
-	_, err = l.proc.Link(c.PID, "exe") // gone with the memory, before the thread is
+	_, err := l.proc.Link(c.PID, "exe") // gone with the memory, before the thread is
 	return err
 }

@@ -44,7 +44,6 @@ func procTree(t *testing.T, files map[string]string) string {
 func TestThreadsThatEndHideNoProcess(t *testing.T) {
 	const changing = `the program of "x" (PID 7): its threads change while they are looked at`
 	headless := statOf("Z", exiting, 2, 50)
-	status := "Tgid:\t7\nTracerPid:\t0\nUid:\t1\t1\t1\t1\n"
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  string
@@ -54,8 +53,8 @@ func TestThreadsThatEndHideNoProcess(t *testing.T) {
 		"it ended before its program":       {map[string]string{"7/stat": headless, "7/task/8/exe": "->/bin/x"}, changing},
 		"it ended before its arguments":     {map[string]string{"7/stat": headless, "7/task/8/exe": "->/bin/x", "8/exe": "->/bin/x"}, changing},
 		"it ended after its arguments":      {map[string]string{"7/stat": headless, "7/task/8/exe": "->/bin/x", "8/exe": "->/bin/x", "8/cmdline": ""}, changing},
-		"another process has its number":    {map[string]string{"7/stat": headless, "7/task/8/exe": "->/bin/x", "8/exe": "->/bin/x", "8/cmdline": "", "8/status": strings.Replace(status, "7", "8", 1)}, changing},
-		"it stays":                          {map[string]string{"7/stat": headless, "7/task/8/exe": "->/bin/x", "8/exe": "->/bin/x", "8/cmdline": "", "8/status": status}, ""},
+		"another process has its number":    {map[string]string{"7/stat": headless, "7/task/8/exe": "->/bin/x", "8/exe": "->/bin/x", "8/cmdline": "", "8/task/8/stat": ""}, changing},
+		"it stays":                          {map[string]string{"7/stat": headless, "7/task/8/exe": "->/bin/x", "8/exe": "->/bin/x", "8/cmdline": "", "8/task/7/stat": ""}, ""},
 		"the first one has ended just now":  {map[string]string{"7/stat": statOf("R", exiting, 2, 50)}, changing},
 		"the last one ends":                 {map[string]string{"7/stat": statOf("R", exiting, 1, 50)}, ""},
 		"the process has ended":             {map[string]string{"7/stat": statOf("Z", exiting, 1, 50)}, ""},

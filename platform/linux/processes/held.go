@@ -7,6 +7,7 @@ package processes
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -133,12 +134,26 @@ func (h *held) Obstacle() processes.Obstacle {
 	return o
 }
 
-// tracer returns the debugger of one of the threads, which may stop the whole process (ptrace(2)).
+// maxTraced bounds how many threads are asked for their debuggers: each takes what the user of the process
+// likes ([procfs.FS.UID]).
+const maxTraced = 64
+
+// tracer returns the debugger of one of the threads, which may stop the whole process (ptrace(2)). Those that
+// one has stopped are asked first.
 func (h *held) tracer(threads []procfs.ProcessStat) processes.Relative {
-	for _, t := range threads {
+	slices.SortStableFunc(threads, func(a, b procfs.ProcessStat) int { return stopped(a) - stopped(b) })
+	for _, t := range threads[:min(len(threads), maxTraced)] {
 		if status, err := h.from.proc.Status(t.PID); err == nil && status.TracerPID != 0 {
 			return h.from.relative(status.TracerPID)
 		}
 	}
 	return processes.Relative{}
+}
+
+// stopped orders threads that a debugger has stopped before all others (State of proc_pid_status(5)).
+func stopped(t procfs.ProcessStat) int {
+	if t.State == 't' {
+		return 0
+	}
+	return 1
 }

@@ -6,6 +6,7 @@ package processes
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -181,22 +182,32 @@ func (s *Source) named(c processes.Claim, runs procfs.Held, owner int) processes
 // deployed reports that the user of a process cannot put a file at the path of its program, as where a
 // service is installed anew by somebody else.
 func (s *Source) deployed(c processes.Claim) bool {
-	groups, err := s.proc.Groups(c.PID)
+	in, err := s.groupsOf(c.PID)
 	if err != nil || c.Mounts == processes.MountsOfUser {
 		return false
 	}
+	user := s.proc.UserOf(c.UserID) // who has 65,536 others in a user namespace
 	for at := filepath.Dir(c.Program); c.UserID != 0 && at != "/"; at = filepath.Dir(at) {
 		dir, err := procfs.StatNamed(filepath.Join(s.root, at))
-		if err != nil || canWrite(dir, c.UserID, groups) {
+		if err != nil || s.proc.UserOf(int(dir.UID)) == user || canWrite(dir, c.UserID, in) {
 			return false
 		}
 	}
 	return true
 }
 
+// groupsOf tells in which groups the user of a process is: perhaps in any, where the process can leave them.
+func (s *Source) groupsOf(pid int) (in func(gid int) bool, err error) {
+	groups, err := s.proc.Groups(pid)
+	if errors.Is(err, procfs.ErrOtherUsers) {
+		return func(int) bool { return true }, nil
+	}
+	return func(gid int) bool { return slices.Contains(groups, gid) }, err
+}
+
 // canWrite reports that a user may put files into a directory, or let himself.
-func canWrite(dir procfs.Held, uid int, groups []int) bool {
-	return int(dir.UID) == uid || dir.Mode&0o002 != 0 || dir.Mode&0o020 != 0 && slices.Contains(groups, int(dir.GID))
+func canWrite(dir procfs.Held, uid int, in func(gid int) bool) bool {
+	return int(dir.UID) == uid || dir.Mode&0o002 != 0 || dir.Mode&0o020 != 0 && in(int(dir.GID))
 }
 
 func (s *Source) exePath(c processes.Claim) string {

@@ -5,6 +5,9 @@
 package processes
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,6 +15,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 
 	"sentinel/internal/processes"
+	"sentinel/internal/testenv"
 	"sentinel/platform/linux/procfs"
 )
 
@@ -70,7 +74,45 @@ func TestWhoCanPutAFileInPlaceOfAnother(t *testing.T) {
 		"of another group":         {procfs.Held{Mode: 0o2775, UID: 1000, GID: 50}, false},
 		"of one that cannot write": {procfs.Held{Mode: 0o755, UID: 1000, GID: 44}, false},
 	} {
-		if got := canWrite(c.dir, 33, []int{33, 33, 33, 33, 44}); got != c.want {
+		if got := canWrite(c.dir, 33, func(gid int) bool { return gid == 33 || gid == 44 }); got != c.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
+
+// In a user namespace a process gives itself groups, and the other IDs of its user; a browser has its programs in one,
+// and they are replaced while they run.
+func TestWhoIsInAUserNamespaceMayBeInAnyGroup(t *testing.T) {
+	user := os.Getuid()
+	testenv.Need(t, user == 0 || !procfs.SystemAccount(user), "root, or somebody with an ordinary account")
+	for what, c := range map[string]struct {
+		mode fs.FileMode
+		own  bool
+		want bool
+	}{
+		"a folder of packages": {0o755, false, true},
+		"one of a group":       {0o775, false, false},
+		"one of its user's":    {0o755, true, false},
+	} {
+		own := user
+		if user == 0 {
+			own = 1000
+		}
+		etc := map[string]string{"opt/app/app": "", "etc/passwd": fmt.Sprintf("eve:x:%d:1::/:/bin/sh\n", own), "etc/subuid": "eve:100000:65536\n", "proc/7/x": ""}
+		root := testenv.Plant(t, etc)
+		dir := filepath.Join(root, "opt/app")
+		err := errors.Join(os.Chmod(dir, c.mode), os.Mkdir(root+"/proc/7/ns", 0o755), os.Symlink("user:[1]", root+"/proc/7/ns/user"))
+		if c.own && user == 0 {
+			err = errors.Join(err, os.Chown(dir, own, own))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := 100_005
+		if user != 0 && !c.own { // whose all these folders are
+			of = 300_000
+		}
+		if got := New(root).deployed(processes.Claim{PID: 7, UserID: of, Program: "/opt/app/app", Replaced: true}); got != c.want {
 			t.Errorf("%s: %v", what, got)
 		}
 	}

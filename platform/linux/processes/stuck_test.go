@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"sentinel/internal/processes"
 	"sentinel/internal/testenv"
 	"sentinel/internal/testenv/deadfuse"
+	"sentinel/platform/linux/procfs"
 )
 
 func TestProcessThatWaitsForDeadStorageIsStillRunning(t *testing.T) {
@@ -76,5 +78,24 @@ func TestTracedProcessNamesItsTracer(t *testing.T) {
 	got := (&held{from: NewTerminator("/"), pid: pid}).Obstacle()
 	if got.Uninterruptible || got.Tracer.PID == 0 || got.Tracer.Name == "" {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// What is told of a thread costs what its user likes, who may have thousands.
+func TestThreadsThatADebuggerStoppedAreAskedFirst(t *testing.T) {
+	root := procTree(t, map[string]string{
+		"190/status": "Tgid:\t100\nTracerPid:\t7\nUid:\t0\t0\t0\t0\n", "7/stat": statOf("S", 0, 1, 50),
+	})
+	var threads []procfs.ProcessStat
+	for tid := 100; tid < 200; tid++ {
+		threads = append(threads, procfs.ProcessStat{PID: tid, State: 'S'})
+	}
+	h := &held{from: NewTerminator(root), pid: 100}
+	if got := h.tracer(slices.Clone(threads)); got != (processes.Relative{}) {
+		t.Errorf("thread 90 was asked: %+v", got)
+	}
+	threads[90].State = 't'
+	if got, want := h.tracer(threads), (processes.Relative{PID: 7, Name: "x"}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

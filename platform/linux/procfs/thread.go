@@ -41,6 +41,13 @@ func (f FS) Thread(pid int) (int, error) {
 	return 0, ErrThreadsChange
 }
 
+// Together reports whether two threads are of one process: the error is fs.ErrNotExist where they are not, or one
+// has ended. /proc/PID/status tells so, too, and costs what the user of the process likes ([FS.UID]).
+func (f FS) Together(tid, other int) error {
+	_, err := os.Stat(f.path(strconv.Itoa(tid), "task", strconv.Itoa(other)))
+	return err
+}
+
 // listedThread finds a thread in one listing.
 func (f FS) listedThread(pid int) (int, error) {
 	dir, err := os.Open(f.path(strconv.Itoa(pid), "task"))
