@@ -56,11 +56,23 @@ func holders(path string) []int {
 		return nil
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	owner := strconv.Itoa(int(file.Uid))
 	return slices.DeleteFunc(parseLocks(readUpTo(f, maxLocks), file.Ino), func(pid int) bool {
-		uid := realUID(filepath.Join("/proc", strconv.Itoa(pid)))
-		return uid != "" && uid != owner && uid != "0" // one that hides is looked at
+		return isOthers(filepath.Join("/proc", strconv.Itoa(pid)), file.Uid)
 	})
+}
+
+// isOthers says that a process is neither owner's nor root's; one that hides may be. Whose rights it has is asked
+// for first: a status file costs what an ordinary user likes, who can be in 65,536 groups in a user namespace.
+func isOthers(dir string, owner uint32) bool {
+	var has syscall.Stat_t
+	if err := syscall.Stat(dir, &has); err != nil {
+		return false
+	}
+	if has.Uid != owner && has.Uid != 0 {
+		return true
+	}
+	uid := realUID(dir)
+	return uid != "" && uid != strconv.Itoa(int(owner)) && uid != "0"
 }
 
 // realUID returns the real user ID of a process; "" if it cannot be read.

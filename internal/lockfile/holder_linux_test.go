@@ -4,6 +4,7 @@ package lockfile
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,6 +93,39 @@ func TestLocksOfOthersDoNotHideAHolder(t *testing.T) {
 	}
 	if got := holderOf(files[0]); got != holder {
 		t.Errorf("process %d holds it, want %d", got, holder)
+	}
+}
+
+// Anybody can lock files of the same number in any number of processes whose status files are dear.
+func TestTheStatusOfOthersIsNotRead(t *testing.T) {
+	testenv.HangGuard(t)
+	dir, owner := t.TempDir(), uint32(os.Getuid())
+	if err := unix.Mkfifo(filepath.Join(dir, "status"), 0o644); err != nil { // whoever opens it waits
+		t.Fatal(err)
+	}
+	if owner == 0 {
+		if err := os.Chown(dir, 4000, 4000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !isOthers(dir, owner+1) {
+		t.Error("another user's process may hold the lock")
+	}
+	if isOthers(filepath.Join(dir, "gone"), owner) {
+		t.Error("a process that hides is taken for another user's")
+	}
+}
+
+// Whose rights a process has is not who started it.
+func TestASetUserIDProgramIsItsRealUsers(t *testing.T) {
+	for uid, want := range map[uint32]bool{uint32(os.Getuid()): false, 4001: true} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "status"), fmt.Appendf(nil, "Name:\tsu\nUid:\t%d\t0\t0\t0\n", uid), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := isOthers(dir, uint32(os.Getuid())); got != want {
+			t.Errorf("of user %d: %t", uid, got)
+		}
 	}
 }
 
