@@ -34,3 +34,15 @@ func TestNobodyTakesThePlacesOfOthers(t *testing.T) {
 		t.Error("no list is nil, which is null in JSON")
 	}
 }
+
+// The beginning of any length has something of everybody, and nothing is lost.
+func TestEveryBeginningHasSomethingOfEverybody(t *testing.T) {
+	owner := func(row string) byte { return row[0] }
+	got := InTurn([]string{"a1", "a2", "a3", "b1", "a4", "c1", "b2"}, owner)
+	if want := []string{"a1", "b1", "c1", "a2", "b2", "a3", "a4"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := InTurn(nil, owner); got == nil || len(got) != 0 {
+		t.Errorf("of nothing %#v", got)
+	}
+}

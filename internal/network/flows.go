@@ -54,7 +54,8 @@ type Connections struct {
 	FlowsTotal     int    `json:"flows_total"`         // connections in all states
 	FlowsTruncated bool   `json:"flows_truncated"`     // flows does not show every address, service port and process
 	TimeWait       int    `json:"time_wait,omitempty"` // of flows_total, those closed here that wait for late packets; absent where none was seen
-	// FlowGroups are the remote addresses with most connections.
+	// FlowGroups are the remote addresses with most connections, of each user in turn, and those of this
+	// machine itself last.
 	FlowGroups         []FlowGroup `json:"flow_groups" schema:"brief"`
 	FlowGroupsTotal    int         `json:"flow_groups_total"`        // remote addresses with connections
 	Listening          []Listener  `json:"listening" schema:"brief"` // sockets that wait for connections or packets

@@ -402,3 +402,53 @@ func FuzzTopList(f *testing.F) {
 		}
 	})
 }
+
+// Neither talking to oneself nor to any number of addresses hides whom others talk to.
+func TestNobodyHidesAnAddressWithManyConnections(t *testing.T) {
+	flood := func(m *machine, uid, count int, state State, local, remote string, internal bool) {
+		for n := range count {
+			s := socket(state, local, fmt.Sprintf(remote, 1024+n), uint64(len(m.sockets)+1))
+			s.UID, s.Internal = uid, internal
+			m.sockets = append(m.sockets, s)
+		}
+	}
+	withServer := func() *machine {
+		m := &machine{sockets: []Socket{socket(Listen, "0.0.0.0:443", "0.0.0.0:0", 1)}}
+		flood(m, 0, 400, SynReceived, "192.0.2.1:443", "198.51.100.7:%d", false)
+		return m
+	}
+	itself, many, over, served, joined := withServer(), withServer(), withServer(), withServer(), withServer()
+	flood(joined, 1000, 450, Established, "192.0.2.1:40000", "198.51.100.7:%d", false)
+	mine := socket(Listen, "0.0.0.0:3000", "0.0.0.0:0", 9999)
+	mine.UID = 1000
+	served.sockets = append(served.sockets, mine)
+	for n := range 6 {
+		flood(itself, 1000, 500, Established, "127.0.0.1:40000", fmt.Sprintf("127.0.0.%d:%%d", n+2), true)
+		flood(many, 1000, 500, Established, "192.0.2.1:40000", fmt.Sprintf("203.0.113.%d:%%d", n), false)
+		flood(over, 0, 500, TimeWait, "192.0.2.1:40000", fmt.Sprintf("203.0.113.%d:%%d", n), false)
+		flood(served, 0, 500, TimeWait, "192.0.2.1:3000", fmt.Sprintf("203.0.113.%d:%%d", n), false)
+	}
+	for n := range 6 {
+		flood(joined, 1000, 900, Established, "192.0.2.1:40000", fmt.Sprintf("203.0.113.%d:%%d", n), false)
+	}
+	outside := []string{"203.0.113.0", "203.0.113.1", "203.0.113.2", "203.0.113.3", "198.51.100.7"}
+	for name, c := range map[string]struct {
+		m    *machine
+		want []string
+	}{
+		"of a user to itself":                 {itself, []string{"198.51.100.7", "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"}},
+		"of a user to many addresses":         {many, outside},
+		"of a user to the flooder as well":    {joined, outside},
+		"that are over, whoever began them":   {over, outside},
+		"that are over, to a user's listener": {served, outside},
+	} {
+		got, _ := collected(t, c.m, DefaultRows)
+		var addresses []string
+		for _, g := range got.FlowGroups {
+			addresses = append(addresses, g.Address)
+		}
+		if !slices.Equal(addresses, c.want) || got.FlowGroupsTotal != 7 {
+			t.Errorf("connections %s: %d groups, %q", name, got.FlowGroupsTotal, addresses)
+		}
+	}
+}

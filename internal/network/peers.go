@@ -65,9 +65,10 @@ type conversationKey struct {
 
 // Peers sorts the connections of a machine by who is at the other end.
 type peers struct {
-	sockets  []Socket         // the first maxConnections
-	serves   map[service]bool // what this machine listens on
+	sockets  []Socket           // the first maxConnections
+	serves   map[service]string // what this machine listens on, and the user of that as in [Socket.User]
 	byRemote map[netip.Addr]*FlowGroup
+	internal map[netip.Addr]bool // of those, whether they are this machine's own
 	total    int
 	timeWait int
 }
@@ -78,10 +79,17 @@ type service struct {
 }
 
 func newPeers() *peers {
-	return &peers{serves: map[service]bool{}, byRemote: map[netip.Addr]*FlowGroup{}}
+	return &peers{serves: map[service]string{}, byRemote: map[netip.Addr]*FlowGroup{}, internal: map[netip.Addr]bool{}}
 }
 
-func (p *peers) listen(s Socket) { p.serves[service{s.Protocol, s.Local.Port()}] = true }
+// listen notes a listener. Of several at a port root's counts.
+func (p *peers) listen(s Socket) {
+	k, user := service{s.Protocol, s.Local.Port()}, s.User()
+	if other, known := p.serves[k]; known {
+		user = min(user, other)
+	}
+	p.serves[k] = user
+}
 
 func (p *peers) add(s Socket) {
 	p.total++
@@ -95,22 +103,26 @@ func (p *peers) add(s Socket) {
 	if group == nil {
 		group = &FlowGroup{}
 		p.byRemote[s.Remote.Addr()] = group
+		p.internal[s.Remote.Addr()] = s.Internal
 	}
 	group.add(s.State)
 	p.sockets = append(p.sockets, s)
 }
 
-// groups lists the addresses with most connections first, those that sort first among equals.
+// groups lists the addresses with most connections, each user's in turn, and those of this machine where
+// there are places left: whoever talks to any number of addresses, or to themselves, hides none that
+// others talk to. Of equals those come first that sort first.
 func (p *peers) groups(rows int) []FlowGroup {
-	addresses := make([]netip.Addr, 0, len(p.byRemote))
-	for a := range p.byRemote {
-		addresses = append(addresses, a)
+	picked := map[netip.Addr]bool{}
+	for _, t := range p.talks() {
+		if len(picked) < rows {
+			picked[t.remote] = true
+		}
 	}
-	slices.SortFunc(addresses, func(a, b netip.Addr) int {
-		return cmp.Or(cmp.Compare(p.byRemote[b].Connections, p.byRemote[a].Connections), a.Compare(b))
-	})
 	list := []FlowGroup{}
-	for _, a := range addresses[:min(rows, len(addresses))] {
+	for _, a := range slices.SortedFunc(maps.Keys(picked), func(a, b netip.Addr) int {
+		return cmp.Or(p.outerFirst(a, b), cmp.Compare(p.byRemote[b].Connections, p.byRemote[a].Connections), a.Compare(b))
+	}) {
 		group := *p.byRemote[a]
 		group.Address = sanitize.Text(a.String(), 96)
 		list = append(list, group)
@@ -118,12 +130,54 @@ func (p *peers) groups(rows int) []FlowGroup {
 	return list
 }
 
+func (p *peers) outerFirst(a, b netip.Addr) int {
+	return answer.TrueFirst(!p.internal[a], !p.internal[b])
+}
+
+// A talk is what one user has with one address.
+type talk struct {
+	remote netip.Addr
+	user   string
+}
+
+// talks lists those of most connections first, each user's in turn. An address that several users talk to is
+// among those of each: none can make it theirs alone by more connections.
+func (p *peers) talks() []talk {
+	counts := map[talk]int{}
+	for _, s := range p.sockets {
+		counts[talk{s.Remote.Addr(), p.behind(s)}]++
+	}
+	list := slices.SortedFunc(maps.Keys(counts), func(a, b talk) int {
+		return cmp.Or(p.outerFirst(a.remote, b.remote), cmp.Compare(counts[b], counts[a]), a.remote.Compare(b.remote), cmp.Compare(a.user, b.user))
+	})
+	list = answer.InTurn(list, func(t talk) string { return t.user })
+	slices.SortStableFunc(list, func(a, b talk) int { return p.outerFirst(a.remote, b.remote) })
+	return list
+}
+
+// anybody is the user of connections that are over, of whom the kernel keeps nothing.
+const anybody = "anybody"
+
+// behind is the user who brought a connection about: whoever made it, or who listens where it came in.
+func (p *peers) behind(s Socket) string {
+	server, inbound := p.serves[service{s.Protocol, s.Local.Port()}]
+	switch {
+	case s.UID != 0:
+		return s.User()
+	case inbound:
+		return server
+	case s.State == TimeWait:
+		return anybody
+	default:
+		return ""
+	}
+}
+
 // A conversation is the connections with one key.
 type conversation struct {
 	conversationKey
 	sockets []Socket // at most askedOfEach, the first in the order of byInterest
 	count   int      // of its connections
-	nth     int      // among the conversations with its address, from 0
 }
 
 // conversations lists the conversations of open connections, those that stand out first: each address has
@@ -144,13 +198,8 @@ func (p *peers) conversations(apart bool) []*conversation {
 		}
 		found[c].add(s)
 	}
-	list := slices.SortedFunc(maps.Values(found), byProminence)
-	turns := map[netip.Addr]int{}
-	for _, t := range list {
-		t.nth = turns[t.remote]
-		turns[t.remote]++
-	}
-	slices.SortStableFunc(list, func(a, b *conversation) int { return cmp.Or(byKind(a, b), cmp.Compare(a.nth, b.nth)) })
+	list := answer.InTurn(slices.SortedFunc(maps.Values(found), byProminence), func(t *conversation) netip.Addr { return t.remote })
+	slices.SortStableFunc(list, byKind)
 	return list
 }
 
@@ -164,7 +213,7 @@ func (p *peers) eachAlone() []*conversation {
 
 func (p *peers) keyOf(s Socket) conversationKey {
 	c := conversationKey{uid: s.UID, remote: s.Remote.Addr(), service: s.Remote.Port(), protocol: s.Protocol}
-	if p.serves[service{s.Protocol, s.Local.Port()}] {
+	if _, inbound := p.serves[service{s.Protocol, s.Local.Port()}]; inbound {
 		c.service, c.inbound = s.Local.Port(), true
 	}
 	return c

@@ -48,10 +48,24 @@ func (s *Source) Sockets(ctx context.Context, visit func(network.Socket)) error 
 	s.mu.Lock()
 	s.rows = rows
 	s.mu.Unlock()
+	own := ownAddresses(rows)
 	for i, r := range rows {
-		visit(network.Socket{Protocol: r.Protocol, State: r.State, Local: r.Local, Remote: remoteEnd(r), ID: id(i, r)})
+		remote := remoteEnd(r)
+		visit(network.Socket{Protocol: r.Protocol, State: r.State, Local: r.Local, Remote: remote, ID: id(i, r), Internal: own[remote.Addr()] || remote.Addr().IsLoopback()})
 	}
 	return nil
+}
+
+// ownAddresses are those that sockets have here: macOS binds none to an address of another machine unless
+// root asks for it (IP_BINDANY).
+func ownAddresses(rows []netstat.Socket) map[netip.Addr]bool {
+	own := map[netip.Addr]bool{}
+	for _, r := range rows {
+		if a := r.Local.Addr(); !a.IsUnspecified() {
+			own[a] = true
+		}
+	}
+	return own
 }
 
 // remoteEnd returns the remote end. Without one it returns what Linux shows: any host of the same

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,5 +134,33 @@ func TestInterfaces(t *testing.T) {
 	}
 	if _, err := New(without{nil, "/usr/sbin/netstat"}, 0).Interfaces(t.Context()); err == nil {
 		t.Error("a missing program is no error")
+	}
+}
+
+// A prints is what netstat prints for TCP.
+type prints string
+
+func (p prints) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+	if slices.Contains(c.Args, "tcp") {
+		return sysexec.Result{Stdout: []byte(p)}, nil
+	}
+	return sysexec.Result{}, nil
+}
+
+// What has an address of this machine at its other end, or one of loopback, stays here.
+func TestConnectionsThatStayHereAreTold(t *testing.T) {
+	text := "Active Internet connections (including servers)\nProto Recv-Q Send-Q  Local Address          Foreign Address        (state)          rxbytes      txbytes  rhiwat  shiwat          process:pid    state  options           gencnt    flags   flags1 usecnt rtncnt fltrs\n"
+	want := map[string]bool{"192.0.2.20.80": true, "127.0.0.1.9": true, "198.51.100.9.443": false}
+	for remote := range want {
+		text += "tcp4 0 0 192.0.2.20.59739 " + remote + " ESTABLISHED 19042 2908 131072 131600 web:35 00102 00020000 000000000005b500 00180081 04084900 2 0 000000\n"
+	}
+	seen := 0
+	if err := New(prints(text), 0).Sockets(t.Context(), func(s network.Socket) {
+		seen++
+		if remote := fmt.Sprintf("%s.%d", s.Remote.Addr(), s.Remote.Port()); s.Internal != want[remote] {
+			t.Errorf("%s: internal %v", remote, s.Internal)
+		}
+	}); err != nil || seen != len(want) {
+		t.Errorf("%d sockets, %v", seen, err)
 	}
 }

@@ -90,6 +90,18 @@ func List() ([]Link, error) {
 	return list(conn)
 }
 
+// Addresses returns those of all interfaces of the caller's network namespace, without lengths of
+// networks. It fails as [List] does.
+func Addresses() (list []netip.Addr, err error) {
+	links, err := List()
+	for _, l := range links {
+		for _, p := range l.Addresses {
+			list = append(list, p.Addr())
+		}
+	}
+	return list, err
+}
+
 func list(conn *netlink.Conn) ([]Link, error) {
 	links, err := dump(conn, getLink, linkLen)
 	if err != nil {

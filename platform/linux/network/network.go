@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/network"
+	links "sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/sockdiag"
 )
@@ -30,6 +31,8 @@ type Source struct {
 	// dump is sockdiag.Dump on the live system. It is nil for any other root, whose /proc/net is
 	// read instead.
 	dump func(ctx context.Context, protocol uint8, visit func(sockdiag.Socket)) error
+	// addresses are those of the network namespace, nil for any other root than the live system.
+	addresses func() ([]netip.Addr, error)
 }
 
 var _ network.Source = (*Source)(nil)
@@ -38,7 +41,7 @@ var _ network.Source = (*Source)(nil)
 func New(root string) *Source {
 	s := &Source{root: root, proc: procfs.New(root)}
 	if root == "/" {
-		s.dump = sockdiag.Dump
+		s.dump, s.addresses = sockdiag.Dump, links.Addresses
 	}
 	return s
 }
@@ -57,13 +60,32 @@ var transports = []transport{
 
 // Sockets implements [network.Source].
 func (s *Source) Sockets(ctx context.Context, visit func(network.Socket)) error {
-	names := interfaces{}
+	names, own := interfaces{}, s.own()
+	marked := func(k network.Socket) {
+		other := k.Remote.Addr()
+		k.Internal = k.State != network.Listen && (other.IsLoopback() || own[other.WithZone("")])
+		visit(k)
+	}
 	for _, t := range transports {
-		if err := s.sockets(ctx, t, names, visit); err != nil {
+		if err := s.sockets(ctx, t, names, marked); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// own are the addresses of this machine, as the interfaces have them: a socket can be bound to others (ip(7),
+// IP_FREEBIND). Where they cannot be listed, only what is on loopback is known to stay here.
+func (s *Source) own() map[netip.Addr]bool {
+	own := map[netip.Addr]bool{}
+	if s.addresses == nil {
+		return own
+	}
+	list, _ := s.addresses() //nolint:errcheck // a connection that is not known to stay here counts as others do
+	for _, a := range list {
+		own[a.WithZone("")] = true
+	}
+	return own
 }
 
 // sockets falls back to /proc/net only if sock_diag delivered nothing: part of a list from each

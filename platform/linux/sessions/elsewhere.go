@@ -101,7 +101,7 @@ func (r *reading) enter(ctx context.Context, pid int, space sessions.Space, s *s
 			n.sockets, n.err = sockets(ctx)
 		}
 		if n.err == nil {
-			n.addresses, n.err = addresses()
+			n.addresses, n.err = interfaces.Addresses()
 		}
 		read <- n
 	}()
@@ -118,15 +118,4 @@ func (r *reading) enter(ctx context.Context, pid int, space sessions.Space, s *s
 	}
 	s.Elsewhere[space] = n.addresses
 	return nil
-}
-
-// addresses lists those of this network namespace.
-func addresses() (list []netip.Addr, err error) {
-	links, err := interfaces.List()
-	for _, l := range links {
-		for _, p := range l.Addresses {
-			list = append(list, p.Addr())
-		}
-	}
-	return list, err
 }

@@ -23,6 +23,7 @@ import (
 	"sentinel/internal/sessions"
 	"sentinel/platform/linux/accounts"
 	"sentinel/platform/linux/conntrack"
+	"sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/sockdiag"
 	"sentinel/platform/linux/tunnels"
@@ -94,7 +95,7 @@ func (r *reading) Read(ctx context.Context) (sessions.Snapshot, error) {
 	if s.Sockets, err = sockets(ctx); err != nil {
 		return s, err
 	}
-	if s.Addresses, err = addresses(); err != nil {
+	if s.Addresses, err = interfaces.Addresses(); err != nil {
 		return s, err
 	}
 	s.Logins, s.Unread = r.logins()
