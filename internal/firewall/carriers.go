@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/sessions"
 )
@@ -66,8 +67,8 @@ func (e *Enabling) carriers(ctx context.Context, find func(context.Context) (*se
 	return nil
 }
 
-// chosen returns the carriers to let in, in order, and those that are left out. What the system serves
-// is let in, and what carries the caller's own session; the rest up to a bound.
+// chosen returns the carriers to let in and those that are left out. What the system serves is let in, and
+// what carries the caller's own session, and is told first; the rest up to a bound, by turns.
 func (e *Enabling) chosen(model *sessions.Model, open *OpenPorts) (let, left []carrier) {
 	var served []carrier
 	for p, claim := range model.Ports {
@@ -84,18 +85,26 @@ func (e *Enabling) chosen(model *sessions.Model, open *OpenPorts) (let, left []c
 	if name := e.manager.Name(); name == UFW || name == Firewalld {
 		most = maxAsked
 	}
-	e.users, left = shares(served, open.Servers, most)
-	let = append(let, e.users...)
+	e.users, left = open.shares(served, most)
 	slices.SortFunc(let, compareCarriers)
-	slices.SortFunc(left, compareCarriers)
-	return let, left
+	return append(let, e.users...), left
+}
+
+// unknownUser is the party of those whose user is not known.
+const unknownUser = -1
+
+// server is which user listens at a port, as in Servers.
+func (o *OpenPorts) server(p Port) int {
+	if user, known := o.Servers[p]; known {
+		return user
+	}
+	return unknownUser
 }
 
 // servedBySystem reports whether ordinary users have no part in what listens at a port. Tunnels without
 // ports are the kernel's.
 func (o *OpenPorts) servedBySystem(p Port) bool {
-	user, known := o.Servers[p]
-	return p.Number == 0 || known && user == 0
+	return p.Number == 0 || o.server(p) == 0
 }
 
 // comesIn reports whether anything that a carrier carries is known to come from another host, or may do
@@ -107,23 +116,17 @@ func (c carrier) comesIn() bool {
 
 // shares gives each user their ports in turn, so that whoever has many takes none from those who have
 // few. What may be the caller's own goes first.
-func shares(list []carrier, servers map[Port]int, most int) (let, left []carrier) {
-	slices.SortFunc(list, func(a, b carrier) int { return cmp.Or(int(b.claim.Whose()-a.claim.Whose()), compareCarriers(a, b)) })
-	taken, turn := map[int]int{}, map[Port]int{}
+func (o *OpenPorts) shares(list []carrier, most int) (let, left []carrier) {
+	nearer := func(a, b carrier) int { return int(b.claim.Whose() - a.claim.Whose()) }
+	slices.SortFunc(list, func(a, b carrier) int { return cmp.Or(nearer(a, b), compareCarriers(a, b)) })
+	list = answer.InTurn(list, func(c carrier) int { return o.server(c.port) })
+	slices.SortStableFunc(list, nearer)
+	taken := map[int]int{}
 	for _, c := range list {
-		user, known := servers[c.port]
-		if !known {
-			user = -1
-		}
-		turn[c.port] = taken[user]
-		taken[user]++
-	}
-	slices.SortStableFunc(list, func(a, b carrier) int {
-		return cmp.Or(int(b.claim.Whose()-a.claim.Whose()), turn[a.port]-turn[b.port])
-	})
-	for _, c := range list {
-		if turn[c.port] < maxServed && len(let) < most {
+		user := o.server(c.port)
+		if taken[user] < maxServed && len(let) < most {
 			let = append(let, c)
+			taken[user]++
 		} else {
 			left = append(left, c)
 		}

@@ -28,7 +28,8 @@ type Disablement struct {
 	// again unless that is done. Absent when that is not on trial.
 	ConfirmWithin int `json:"confirm_within,omitempty"`
 	// Exposes lists what other hosts can reach and could not before, by the rules that the manager
-	// lists in plain terms; at most 30. It is empty when that is nothing, and then there is no total.
+	// lists in plain terms, in the order of Closes of [Enabled]; at most 30. It is empty when that is
+	// nothing, and then there is no total.
 	Exposes          []Listener `json:"exposes,omitzero"`
 	ExposesTotal     int        `json:"exposes_total,omitempty"`     // before the list was cut
 	ExposesTruncated bool       `json:"exposes_truncated,omitempty"` // exposes does not show all
@@ -106,7 +107,7 @@ func (d *Disabling) survey(ctx context.Context, m Manager) error {
 	if err != nil {
 		d.note = " Not all services could be found out: " + err.Error() + "."
 	}
-	exposes, _ := sortedByUse(distinct(open.Listeners), func(l Listener) bool { return rules.For(l.Port).Verdict != Open })
+	exposes, _ := open.divided(func(l Listener) bool { return rules.For(l.Port).Verdict != Open })
 	d.result.FirewallStatus, d.result.Changed, d.result.Manager = Disabled, true, d.loaded.Name()
 	d.result.Exposes, d.result.ExposesTotal, d.result.ExposesTruncated = capped(exposes)
 	return ctx.Err()
@@ -114,6 +115,16 @@ func (d *Disabling) survey(ctx context.Context, m Manager) error {
 
 // Preview returns the expected result of Do, without the fields that are only known afterwards.
 func (d *Disabling) Preview() Disablement { return d.result }
+
+// Shorten leaves out the last row; false where that would leave out what matters.
+func (d *Disablement) Shorten() bool {
+	n := len(d.Exposes)
+	if n <= fewest {
+		return false
+	}
+	d.Exposes, d.ExposesTruncated = d.Exposes[:n-1], true
+	return true
+}
 
 // Idle reports whether [Disabling.Do] would change nothing.
 func (d *Disabling) Idle() bool { return d.idle != "" }

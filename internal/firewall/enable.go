@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/sessions"
@@ -59,8 +60,9 @@ type Enabled struct {
 	// already: its rules are not looked at.
 	AllowedPorts []Port `json:"allowed_ports,omitzero"`
 	// Closes lists what other hosts could reach and now cannot, by the rules that
-	// the manager lists in plain terms, what has open connections first; at most 30. It is empty
-	// when that is nothing, and then there is no total.
+	// the manager lists in plain terms: services of the system and those of users by turns, of each
+	// what has most open connections first; at most 30. It is empty when that is nothing, and then there
+	// is no total.
 	Closes          []Listener `json:"closes,omitzero"`
 	ClosesTotal     int        `json:"closes_total,omitempty"`     // before the list was cut
 	ClosesTruncated bool       `json:"closes_truncated,omitempty"` // closes does not show all
@@ -184,7 +186,7 @@ func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Cont
 	if err := e.admit(rules); err != nil {
 		return err
 	}
-	closes, stays := sortedByUse(distinct(open.Listeners), func(l Listener) bool {
+	closes, stays := open.divided(func(l Listener) bool {
 		return rules.For(l.Port).Verdict != Open && !slices.Contains(e.result.AllowedPorts, l.Port)
 	})
 	e.result.Closes, e.result.ClosesTotal, e.result.ClosesTruncated = capped(closes)
@@ -226,11 +228,16 @@ func (e *Enabling) admit(rules Rules) error {
 // servedByUsers tells what is carried by a port that is not the owner's way in: a program of any user can
 // serve a session at it, and is no reason to give up a rule that denies it.
 func (e *Enabling) servedByUsers(p Port) (sessions.Claim, bool) {
-	i := slices.IndexFunc(e.users, func(c carrier) bool { return c.port == p })
+	i := e.servedAt(p)
 	if i < 0 || slices.Contains(e.keepOpen, p) {
 		return sessions.Claim{}, false
 	}
 	return e.users[i].claim, true
+}
+
+// servedAt is the place of a port among users; -1 where it is none of them.
+func (e *Enabling) servedAt(p Port) int {
+	return slices.IndexFunc(e.users, func(c carrier) bool { return c.port == p })
 }
 
 // denied refuses where a rule shuts out a port that the owner needs, unless force goes on without.
@@ -409,18 +416,27 @@ func distinct(list []Listener) []Listener {
 	return list
 }
 
-// sortedByUse divides listeners by what is said of them, those with the most open connections first.
-func sortedByUse(list []Listener, is func(Listener) bool) (those, others []Listener) {
+// divided divides the listeners by what is said of them, both parts in the order of an answer.
+func (o *OpenPorts) divided(is func(Listener) bool) (those, others []Listener) {
 	those, others = []Listener{}, []Listener{}
-	slices.SortStableFunc(list, func(a, b Listener) int { return b.inUse() - a.inUse() })
-	for _, l := range list {
+	for _, l := range distinct(o.Listeners) {
 		if is(l) {
 			those = append(those, l)
 		} else {
 			others = append(others, l)
 		}
 	}
-	return those, others
+	return o.inTurn(those), o.inTurn(others)
+}
+
+// inTurn orders listeners for lists that are cut. What the system serves has every other place, and users
+// have theirs in turn: anybody can listen at any number of ports, with any number of connections.
+func (o *OpenPorts) inTurn(list []Listener) []Listener {
+	slices.SortStableFunc(list, func(a, b Listener) int { return b.inUse() - a.inUse() })
+	list = answer.InTurn(list, func(l Listener) int { return o.server(l.Port) })
+	system := func(l Listener) bool { return o.server(l.Port) == 0 }
+	slices.SortStableFunc(list, func(a, b Listener) int { return answer.TrueFirst(system(a), system(b)) })
+	return answer.InTurn(list, system)
 }
 
 // inUse returns the open connections, as far as they are known.
@@ -429,6 +445,23 @@ func (l Listener) inUse() int {
 		return 0
 	}
 	return *l.Connections
+}
+
+// fewest is how many rows of what a change closes or opens stay, however long they are: as many as who is
+// asked about it reads.
+const fewest = 5
+
+// Shorten leaves out the last row of the longer list; false where that would leave out what matters.
+func (e *Enabled) Shorten() bool {
+	switch stays, closes := len(e.StaysOpen), len(e.Closes); {
+	case stays > 0 && stays >= closes:
+		e.StaysOpen, e.StaysOpenTruncated = e.StaysOpen[:stays-1], true
+	case closes > fewest:
+		e.Closes, e.ClosesTruncated = e.Closes[:closes-1], true
+	default:
+		return false
+	}
+	return true
 }
 
 // capped cuts a list for an answer.

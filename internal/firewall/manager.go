@@ -61,8 +61,8 @@ func ParsePort(text string) (Port, error) {
 type Listener struct {
 	Port
 	Process string `json:"process,omitempty"` // absent if the kernel itself listens, or nothing does
-	// Connections are the open TCP connections of other hosts to the port; absent for UDP and
-	// where they are not counted.
+	// Connections are the open TCP connections of other hosts to the port, without those of this machine
+	// to itself; absent for UDP and where they are not counted.
 	Connections *int `json:"connections,omitempty"`
 }
 
@@ -79,8 +79,8 @@ type OpenPorts struct {
 	Servers map[Port]int
 	// Inside are the ports whose servers only this machine itself can reach.
 	Inside []Port
-	// Cut says that more sockets listen than were looked at; those at ports that only root opens
-	// were.
+	// Cut says that more sockets listen than were looked at; those of the system, and at ports that
+	// only root opens, were.
 	Cut bool
 }
 

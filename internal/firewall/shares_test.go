@@ -138,3 +138,79 @@ func TestRulesOutweighSessionsThatUsersServe(t *testing.T) {
 		}
 	}
 }
+
+// pushy has two services of the system, one of a user, and 40 ports of another user with many connections.
+func pushy(m *machine) {
+	m.open.Remote, m.open.Servers, m.open.Listeners = []Port{tcp(22)}, map[Port]int{}, nil
+	serve := func(user int, p Port, process string, connections int) {
+		m.open.Servers[p] = user
+		m.open.Listeners = append(m.open.Listeners, Listener{Port: p, Process: process, Connections: new(connections)})
+	}
+	for n := range uint16(40) {
+		serve(4321, tcp(3000+n), "web", 3)
+	}
+	serve(0, tcp(8080), "nginx", 2)
+	serve(0, tcp(9100), "exporter", 0)
+	serve(1000, tcp(9000), "app", 1)
+}
+
+// first are the ports that a question names.
+func first(list []Listener) (ports []Port) {
+	for _, l := range list[:5] {
+		ports = append(ports, l.Port)
+	}
+	return ports
+}
+
+// Whoever listens at any number of ports, with any number of connections, takes nobody's place among the first
+// and none in the list.
+func TestNobodyPushesServicesOutOfAQuestion(t *testing.T) {
+	want := []Port{tcp(8080), tcp(3000), tcp(9100), tcp(9000), tcp(3001)}
+	m := newMachine()
+	pushy(m)
+	closed := plan(t, m, EnableOptions{}).Preview()
+	if got := first(closed.Closes); !slices.Equal(got, want) || len(closed.Closes) != 30 || closed.ClosesTotal != 43 || !closed.ClosesTruncated {
+		t.Errorf("closes %v, %d of %d", got, len(closed.Closes), closed.ClosesTotal)
+	}
+	for _, l := range m.open.Listeners {
+		m.rules[l.Port] = Open
+	}
+	if stays := plan(t, m, EnableOptions{}).Preview(); !slices.Equal(first(stays.StaysOpen), want) || stays.StaysOpenTotal != 43 || stays.Closes == nil || stays.ClosesTotal != 0 {
+		t.Errorf("closes %#v, stays open %v", stays.Closes, stays.StaysOpen)
+	}
+	off, trials := filtering(t)
+	pushy(off)
+	if exposed := planDisable(t, off, DisableOptions{Trials: trials}).Preview(); !slices.Equal(first(exposed.Exposes), want) || len(exposed.Exposes) != 30 || exposed.ExposesTotal != 43 {
+		t.Errorf("exposes %v", exposed.Exposes)
+	}
+}
+
+// However many users there are, every other place is the system's.
+func TestManyUsersTakeNoPlaceOfTheSystem(t *testing.T) {
+	m := newMachine()
+	pushy(m)
+	for n := range uint16(40) {
+		m.open.Servers[tcp(3000+n)] = 4000 + int(n)
+	}
+	if got, want := first(plan(t, m, EnableOptions{}).Preview().Closes), []Port{tcp(8080), tcp(3000), tcp(9100), tcp(3001), tcp(3002)}; !slices.Equal(got, want) {
+		t.Errorf("closes %v, want %v", got, want)
+	}
+}
+
+// Sessions that programs of users serve are explained after those of the system, and named after its ports.
+func TestPortsOfUsersAreNamedLast(t *testing.T) {
+	c, m := newCrowd(), newMachine()
+	m.name = Nftables
+	for user := range 3 {
+		for n := range uint16(10) {
+			c.serve(4000+user, tcp(3000+100*uint16(user)+n), sessions.Others, elsewhere)
+		}
+	}
+	c.serve(0, tcp(9700), sessions.Others, elsewhere)
+	said := plan(t, m, c.on(m)).Summary()
+	for _, want := range []string{"(22/tcp, 2222/tcp, 9700/tcp, 3000/tcp, ", " 9700/tcp carries the session of ann from 203.0.113.7; 3000/tcp carries ", "; 3100/tcp carries "} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not in %q", want, said)
+		}
+	}
+}

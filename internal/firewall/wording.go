@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/sanitize"
 )
 
@@ -66,7 +67,8 @@ func backendName(name string) string {
 	}
 }
 
-// allowed returns sentences about the ports of remote sessions and those that are kept open.
+// allowed returns sentences about the ports of remote sessions, those that programs of users serve last,
+// and those that are kept open.
 func (e *Enabling) allowed(were string) string {
 	var remote, kept []Port
 	for _, p := range e.result.AllowedPorts {
@@ -76,6 +78,7 @@ func (e *Enabling) allowed(were string) string {
 			kept = append(kept, p)
 		}
 	}
+	slices.SortStableFunc(remote, func(a, b Port) int { return answer.TrueFirst(e.servedAt(a) < 0, e.servedAt(b) < 0) })
 	text := e.remoteSessions(remote, were)
 	if len(kept) > 0 {
 		text += fmt.Sprintf(" Kept open: %s.", someOf(kept, maxPortsNamed))

@@ -59,7 +59,10 @@ func TestStatusIsThatOfTheApplicationFirewall(t *testing.T) {
 }
 
 func TestOpenPortsAreThoseOfPeople(t *testing.T) {
-	got, err := New(newMac()).OpenPorts(t.Context())
+	of := newMac() // of the players lsof does not tell whose they are
+	of.sockets = strings.NewReplacer("claunchd\n", "claunchd\nu0\n", "cnode\n", "cnode\nu501\n").Replace(of.sockets)
+	of.sockets += "p700\ncweb\nu502\nf5\ntIPv4\nd0xa\nPTCP\nn192.0.2.7:22\nTST=LISTEN\n"
+	got, err := New(of).OpenPorts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +71,9 @@ func TestOpenPortsAreThoseOfPeople(t *testing.T) {
 		Listeners: []firewall.Listener{
 			{Port: tcp(22), Process: "launchd"}, {Port: tcp(22), Process: "launchd"},
 			{Port: firewall.Port{Number: 5353, Protocol: "udp"}, Process: "mDNSResponder"},
-			{Port: tcp(3000), Process: "node"}, {Port: tcp(8200), Process: "Some Player"},
+			{Port: tcp(3000), Process: "node"}, {Port: tcp(8200), Process: "Some Player"}, {Port: tcp(22), Process: "web"},
 		},
+		Servers: map[firewall.Port]int{tcp(22): 0, tcp(3000): 501},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -55,11 +55,13 @@ func (m *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
 		return d, fmt.Errorf("read the sockets: %w", err)
 	}
 	ports := listening(sockets)
+	d.Servers = map[firewall.Port]int{}
 	for _, s := range sockets {
 		p := firewall.Port{Number: s.Local.Port(), Protocol: protocol(s)}
 		switch {
 		case outer(s.Local) && isListener(s):
 			d.Listeners = append(d.Listeners, firewall.Listener{Port: p, Process: s.Command})
+			noteServer(d.Servers, p, s)
 			if serves(s) {
 				d.Remote = append(d.Remote, p)
 			}
@@ -68,6 +70,21 @@ func (m *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
 		}
 	}
 	return d, nil
+}
+
+// noteServer notes which user listens at a port, where lsof tells it.
+func noteServer(servers map[firewall.Port]int, p firewall.Port, s lsof.Socket) {
+	user := s.UID
+	switch {
+	case s.OfSystem():
+		user = 0
+	case !s.OfPerson():
+		return
+	}
+	if other, known := servers[p]; known {
+		user = min(user, other)
+	}
+	servers[p] = user
 }
 
 // outer reports whether other hosts can reach an address.

@@ -118,13 +118,16 @@ func (m *Manager) fromSockets(ctx context.Context, d *firewall.OpenPorts) (servi
 	return serving, problems
 }
 
-// portUse counts the established TCP connections by their local port.
+// portUse counts the established TCP connections with other hosts by their local port: a user can have any
+// number to themselves.
 type portUse map[uint16]int
 
 func countConnections(established []network.Socket) portUse {
 	use := portUse{}
 	for _, s := range established {
-		use[s.Local.Port()]++
+		if !s.Internal {
+			use[s.Local.Port()]++
+		}
 	}
 	return use
 }
@@ -145,9 +148,9 @@ const dockerProxy = "docker-proxy"
 // loopback, and notes those that are on it alone.
 func (m *Manager) exposed(ctx context.Context, d *firewall.OpenPorts) (listening, established []network.Socket, err error) {
 	inside := map[firewall.Port]bool{}
-	var crowd [2]int // sockets at ports of everybody that listen, and that are connected
+	var crowd [2]int // sockets of users at ports of everybody that listen, and those that are connected
 	room := func(s network.Socket, of *int) bool {
-		if s.Local.Port() < firstUnprivileged {
+		if s.Local.Port() < firstUnprivileged || s.State == network.Listen && procfs.SystemAccount(s.UID) {
 			return true
 		}
 		*of++

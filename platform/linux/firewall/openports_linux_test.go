@@ -5,6 +5,7 @@ package firewall
 import (
 	"context"
 	"errors"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -205,16 +206,23 @@ func TestListenersThatOthersReach(t *testing.T) {
 	}
 }
 
-// What everybody can open pushes nothing out that is root's, and that it was cut is said.
+// What everybody can open pushes nothing out that is the system's, and that it was cut is said.
 func TestACrowdOfListenersHidesNoServer(t *testing.T) {
-	m := machine{owners: map[uint64]network.Owner{1: {PID: 10, Name: "dropbear"}}, uids: map[int]int{10: 0}}
+	m := machine{owners: map[uint64]network.Owner{1: {PID: 10, Name: "dropbear"}, 2: {PID: 11, Name: "tomcat"}}, uids: map[int]int{10: 0}}
 	for n := range maxSockets + 1 {
-		m.list = append(m.list, listener(network.TCP, "0.0.0.0:30000", uint64(n+2)), session("192.0.2.1:30000", uint64(n+2)))
+		l := listener(network.TCP, "0.0.0.0:30000", uint64(n+3))
+		l.UID = 1000
+		m.list = append(m.list, l, session("192.0.2.1:30000", uint64(n+3)))
 	}
-	m.list = append(m.list, listener(network.TCP, "0.0.0.0:22", 1), session("192.0.2.1:22", 1))
+	late := listener(network.TCP, "0.0.0.0:8080", 2)
+	late.UID = 104
+	m.list = append(m.list, listener(network.TCP, "0.0.0.0:22", 1), session("192.0.2.1:22", 1), late)
 	d, err := m.manager().OpenPorts(t.Context())
 	if !slices.Contains(d.Remote, tcp(22)) || !d.Cut || err != nil {
 		t.Errorf("%v, cut %v, %v", d.Remote, d.Cut, err)
+	}
+	if want := (firewall.Listener{Port: tcp(8080), Process: "tomcat", Connections: new(0)}); !cmp.Equal(d.Listeners[len(d.Listeners)-1], want) {
+		t.Errorf("the last is %+v", d.Listeners[len(d.Listeners)-1])
 	}
 	m.list = m.list[2:]
 	if d, err := m.manager().OpenPorts(t.Context()); d.Cut || err != nil {
@@ -253,6 +261,42 @@ func TestConnectionsBeyondTheBoundAreCounted(t *testing.T) {
 	list, more, err := m.manager().flows(t.Context())
 	if len(list) != maxFlows || more != 4 || err != nil {
 		t.Errorf("%d flows and %d more, %v", len(list), more, err)
+	}
+}
+
+// A user can have any number of connections to themselves, also over the addresses of this machine.
+func TestConnectionsOfThisMachineToItselfAreNoUse(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	h := newNeighbour(t, 1)
+	l, err := net.Listen("tcp4", "0.0.0.0:3000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	dial := func(c net.Conn, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if served, err := l.Accept(); err == nil {
+			t.Cleanup(func() { served.Close() })
+		}
+	}
+	for range 3 {
+		dial(net.Dial("tcp4", h.gateway()+":3000"))
+		dial(net.Dial("tcp4", "127.0.0.1:3000"))
+	}
+	dial(h.dial(h.gateway()+":3000", waitLimit))
+	var open firewall.OpenPorts
+	if _, problems := (&Manager{sockets: liveSockets()}).fromSockets(t.Context(), &open); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	want := firewall.Listener{Port: tcp(3000), Process: "firewall.test", Connections: new(1)}
+	if !slices.ContainsFunc(open.Listeners, func(l firewall.Listener) bool { return cmp.Equal(l, want) }) {
+		t.Errorf("listeners %+v", open.Listeners)
 	}
 }
 
