@@ -751,3 +751,22 @@ func TestSessionOverSSHIsWhoLoggedIn(t *testing.T) {
 		}
 	}
 }
+
+// Who logs in often hides nobody else from those who are told whose sessions would end.
+func TestSessionsOfOthersAreNamedBesideMany(t *testing.T) {
+	c := Claim{}
+	for range 20 {
+		c.Sessions = append(c.Sessions, &Session{User: "eve"})
+	}
+	c.Sessions = append(c.Sessions, &Session{User: "root"}, &Session{User: "bob"}, &Session{User: "ann", Whose: Own})
+	if got, want := c.String(), "this call's own session of ann and the session of eve and the session of root and 20 more sessions"; got != want {
+		t.Errorf("said %q, want %q", got, want)
+	}
+	var users []string
+	for _, s := range c.Data().Sessions[:5] {
+		users = append(users, s.User)
+	}
+	if want := []string{"ann", "eve", "root", "bob", "eve"}; !slices.Equal(users, want) {
+		t.Errorf("told %q, want %q", users, want)
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/fault"
 	"sentinel/internal/humanize"
 	"sentinel/internal/sanitize"
@@ -153,9 +154,10 @@ func (s *Session) String() string {
 	return text
 }
 
-// sorted has the caller's own sessions first.
+// sorted has the caller's own sessions first, and those of other users in turn: who logs in often hides none
+// of somebody else.
 func (c Claim) sorted() []*Session {
-	list := slices.Clone(c.Sessions)
+	list := answer.InTurn(c.Sessions, func(s *Session) string { return s.User })
 	slices.SortStableFunc(list, func(a, b *Session) int { return int(b.Whose) - int(a.Whose) })
 	return list
 }
