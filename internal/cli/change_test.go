@@ -8,6 +8,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +112,29 @@ func TestAFailedRestartShowsItsLog(t *testing.T) {
 	raw, err := json.Marshal(failedRestart{services.Restarted{Label: "x.service", Log: []string{"it hurts"}}})
 	if err != nil || !strings.Contains(string(raw), `"label":"x.service"`) || !strings.Contains(string(raw), `"log":["it hurts"]`) {
 		t.Errorf("%s, %v", raw, err)
+	}
+}
+
+// A service may write anything to its log. The last line is what tells most.
+func TestAFailedRestartFitsAModel(t *testing.T) {
+	done := services.Restarted{Label: "x.service", Message: wide(300)}
+	for n := range 10 {
+		done.Log = append(done.Log, strings.Repeat("🦊", 299)+strconv.Itoa(n))
+	}
+	err := failedToRestart("restart_service", fault.New(fault.RestartFailed, wide(400)), failedRestart{done})
+	noted := record{JournalSeq: 1 << 40, Unavailable: answer.Gaps{{Field: "journal", Reason: "the outcome was not recorded: " + wide(150)}}}
+	d := fault.NewDocument("restart_service", noted.on(err))
+	raw, encodeErr := encode(d, false)
+	var got services.Restarted
+	if json.Unmarshal(raw, &got) != nil || encodeErr != nil || len(raw) > usualAnswer {
+		t.Fatalf("%d bytes, %v", len(raw), encodeErr)
+	}
+	if n := len(got.Log); n < 2 || !slices.Equal(got.Log, done.Log[10-n:]) {
+		t.Errorf("%d lines, the last %q", n, got.Log)
+	}
+	short := failedRestart{services.Restarted{Log: []string{"1", "2"}}}
+	if kept := fault.From(failedToRestart("restart_service", fault.New(fault.RestartFailed, "No."), short)).With; !slices.Equal(kept.(failedRestart).Log, short.Log) {
+		t.Errorf("of a short log %v", kept)
 	}
 }
 

@@ -76,6 +76,9 @@ func (s session) dryRun(call invocation, c change) dryDocument {
 	if call.context.Asking {
 		d.Asking = &asking{s.config.Policy.Ask, c.fingerprint(call.op), c.idle || c.named, c.question}
 	}
+	if p, ok := c.preview.(shortened); ok && call.request {
+		fit(d, usualAnswer, p.Shorten)
+	}
 	return d
 }
 

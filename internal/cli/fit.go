@@ -20,5 +20,21 @@ func fit(d any, size int, cut func() bool) {
 	}
 }
 
+// maxNoted is room in the document of a change for what the journal has of it, in bytes.
+const maxNoted = 600
+
+// A shortened is a part of a document with lists of its own that can be cut; see [fit].
+type shortened interface {
+	// Shorten leaves something out and says so; false where nothing is left to leave out.
+	Shorten() bool
+}
+
+// shorten makes d small enough where a program has asked.
+func (c invocation) shorten(d shortened, size int) {
+	if c.request {
+		fit(d, size, d.Shorten)
+	}
+}
+
 // fewer returns a list without its last tenth, at least one of it.
 func fewer[T any](list []T) []T { return list[:len(list)*9/10] }

@@ -12,6 +12,7 @@ import (
 	"sentinel/internal/blocklist"
 	"sentinel/internal/containers"
 	"sentinel/internal/dnslookup"
+	"sentinel/internal/firewall"
 	"sentinel/internal/journal"
 	"sentinel/internal/processes"
 	"sentinel/internal/traceroute"
@@ -111,5 +112,36 @@ func TestARouteFitsAModel(t *testing.T) {
 	last := d.Hops[len(d.Hops)-1]
 	if err != nil || len(raw) > usualAnswer || len(d.Hops) != traceroute.MaxHops || last.Name != "" || len(d.Unavailable) != 1 || !strings.HasPrefix(d.Unavailable[0].Field, fmt.Sprintf("hops.%d.name", last.Hop)) {
 		t.Errorf("%d bytes, %d hops, %+v, %+v, %v", len(raw), len(d.Hops), last, d.Unavailable, err)
+	}
+}
+
+// Names of what listens are chosen by whoever started it. The first, which a question names, stay.
+func TestAChangeOfTheFirewallFitsAModel(t *testing.T) {
+	var list []firewall.Listener
+	for n := range 30 {
+		list = append(list, firewall.Listener{Port: firewall.Port{Number: uint16(60000 + n), Protocol: "tcp"}, Process: wide(64), Connections: new(1000)})
+	}
+	on := firewall.Enabled{Closes: list, ClosesTotal: 30, StaysOpen: list, StaysOpenTotal: 30}
+	off := firewall.Disablement{Exposes: list, ExposesTotal: 30}
+	call := invocation{request: true}
+	done, undone := &enableDocument{Enabled: on}, &disableDocument{Disablement: off}
+	call.shorten(done, usualAnswer-maxNoted)
+	call.shorten(undone, usualAnswer-maxNoted)
+	s := session{}
+	for name, d := range map[string]any{
+		"switched on": done, "switched off": undone, "a question": s.dryRun(call, change{would: wide(300), preview: &enablePreview{Enabled: on}}),
+		"the other": s.dryRun(call, change{would: wide(300), preview: &disablePreview{off}}),
+	} {
+		raw, err := encode(d, false)
+		if err != nil || len(raw) > usualAnswer || !strings.Contains(string(raw), `"port":60004,`) || !strings.Contains(string(raw), `_truncated":true`) {
+			t.Errorf("%s: %d bytes, %v", name, len(raw), err)
+		}
+	}
+	if len(done.Closes) < 5 || !done.StaysOpenTruncated || len(undone.Exposes) < 20 {
+		t.Errorf("%d closed, %d open", len(done.Closes), len(undone.Exposes))
+	}
+	whole := &enableDocument{Enabled: on}
+	if (invocation{}).shorten(whole, usualAnswer); len(whole.Closes) != 30 || len(whole.StaysOpen) != 30 {
+		t.Error("a person at a shell has less than before")
 	}
 }

@@ -29,7 +29,9 @@ func planDisableFirewall(ctx context.Context, s session, call invocation) (chang
 		if err != nil {
 			return nil, err
 		}
-		return &disableDocument{answer.NewHeader(call.op.Action, true), result, record{}}, nil
+		d := &disableDocument{answer.NewHeader(call.op.Action, true), result, record{}}
+		call.shorten(d, usualAnswer-maxNoted)
+		return d, nil
 	}
 	if plan.Idle() && !call.dryRun {
 		d, err := done(ctx)
@@ -41,7 +43,7 @@ func planDisableFirewall(ctx context.Context, s session, call invocation) (chang
 		bound:   []any{object, plan.TakesBack()},
 		would:   plan.Summary(),
 		idle:    plan.Idle(),
-		preview: disablePreview{plan.Preview()},
+		preview: &disablePreview{plan.Preview()},
 		do:      func(ctx context.Context) (changed, error) { return done(ctx) },
 	}
 	if !confirm && !plan.Idle() {

@@ -40,13 +40,15 @@ func planFirewall(ctx context.Context, s session, call invocation) (change, erro
 		object:  map[string]any{"manager": preview.Manager, "allowed_ports": strings.Join(portTexts(preview.AllowedPorts), " "), "force": call.force, "confirm": call.args.Bool("confirm")},
 		would:   plan.Summary(),
 		idle:    plan.Idle(),
-		preview: enablePreview{Enabled: preview},
+		preview: &enablePreview{Enabled: preview},
 		do: func(ctx context.Context) (changed, error) {
 			done, err := plan.Do(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return &enableDocument{answer.NewHeader(call.op.Action, true), done, record{}}, nil
+			d := &enableDocument{answer.NewHeader(call.op.Action, true), done, record{}}
+			call.shorten(d, usualAnswer-maxNoted)
+			return d, nil
 		},
 	}
 	if !call.args.Bool("confirm") && !plan.Idle() && plan.Preview().Changed {

@@ -29,6 +29,19 @@ type serviceObject struct {
 // A failedRestart is a restart that went wrong, with what the service wrote.
 type failedRestart struct{ services.Restarted }
 
+// failedToRestart is the failure with what is known of the restart, without the oldest lines of its log where
+// they are too long for a model.
+func failedToRestart(action string, err error, r failedRestart) error {
+	fit(fault.NewDocument(action, about(err, &r)), usualAnswer-maxNoted, func() bool {
+		if len(r.Log) == 0 {
+			return false
+		}
+		r.Log = r.Log[1:]
+		return true
+	})
+	return about(err, r)
+}
+
 // explain shows the log lines, which are what the person has to look at.
 func (r failedRestart) explain(p *page) {
 	if len(r.Log) == 0 {
@@ -61,7 +74,7 @@ func planRestart(ctx context.Context, s session, call invocation) (change, error
 		preview: serviceObject{plan.Name()},
 		do: func(ctx context.Context) (changed, error) {
 			if done, err = plan.Do(ctx); err != nil {
-				return nil, about(goingOn(err, done, plan.Look()), failedRestart{done})
+				return nil, failedToRestart(call.op.Action, goingOn(err, done, plan.Look()), failedRestart{done})
 			}
 			return &restartDocument{answer.NewHeader(call.op.Action, true), done, record{}}, nil
 		},

@@ -185,7 +185,7 @@ type Restarted struct {
 	// for never, and where that is not counted.
 	RestartsBefore int `json:"restarts_before,omitempty"`
 	// Log holds the last lines about the service when the restart failed or has
-	// not settled.
+	// not settled: at most ten, and fewer where they are long.
 	Log []string `json:"log,omitempty"`
 	// Pending says that the service manager goes on by itself, or may do so: the
 	// outcome is not known.
