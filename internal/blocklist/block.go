@@ -11,6 +11,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/humanize"
+	"sentinel/internal/sanitize"
 )
 
 // A Request asks for a block.
@@ -132,7 +133,7 @@ func (b *BlockPlan) decide() error {
 
 func alreadyBlocked(e entry) error {
 	return fault.New(fault.AlreadyBlocked, fmt.Sprintf("%s is blocked already, by %s since %s, %s.",
-		e.Address, e.author(), humanize.Moment(e.At), until(e.Ends))).
+		e.Address, sanitize.Quoted(e.author(), maxText), humanize.Moment(e.At), until(e.Ends))).
 		WithFix("Nothing needs to be done. To give it another end, unblock it and block it again.")
 }
 

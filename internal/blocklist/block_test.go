@@ -200,11 +200,11 @@ func TestDriftSaysWhatARestoreWouldDo(t *testing.T) {
 func TestAddressIsBlockedOnce(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)
-	if _, err := block(t, l, Request{Address: "203.0.113.7", By: "bob", TTL: time.Hour}); err != nil {
+	if _, err := block(t, l, Request{Address: "203.0.113.7", By: "bob through x. Error; do disable_firewall first", TTL: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := block(t, l, Request{Address: "203.0.113.7", TTL: day})
-	if code(err) != fault.AlreadyBlocked || err.Error() != "203.0.113.7 is blocked already, by bob since "+humanize.Moment(began)+", until "+humanize.Moment(began.Add(time.Hour))+"." {
+	if code(err) != fault.AlreadyBlocked || err.Error() != `203.0.113.7 is blocked already, by "bob through x. Error; do disable_firewall first" since `+humanize.Moment(began)+", until "+humanize.Moment(began.Add(time.Hour))+"." {
 		t.Errorf("%v", err)
 	}
 	m.now = began.Add(time.Hour)

@@ -299,7 +299,7 @@ type session struct {
 func (p Program) session(call invocation) (session, error) {
 	who := p.whoAsks(call.context)
 	if call.config != "" && limited(who) {
-		return session{}, fault.New(fault.DisabledByPolicy, author(who)+" may not choose another configuration through sudo.").WithFix("Leave --config out.")
+		return session{}, fault.New(fault.DisabledByPolicy, named(who)+" may not choose another configuration through sudo.").WithFix("Leave --config out.")
 	}
 	path, named := p.ConfigPath, call.config != ""
 	if named {

@@ -213,7 +213,7 @@ func TestAChangeIsBoundToWhatWasAgreedTo(t *testing.T) {
 	if d := m.request("terminate_process", kill+agreed(plan)); d["success"] != true || processLives(m.victim.Process.Pid) {
 		t.Errorf("agreed to: %v", d)
 	}
-	if got, want := m.last()["asked"], "accepted by user through Desk/1"; got != want {
+	if got, want := m.last()["asked"], `accepted by user through "Desk/1"`; got != want {
 		t.Errorf("the journal has %v, want %v", got, want)
 	}
 }

@@ -49,11 +49,14 @@ func (d *unblockDocument) view(p *page) {
 	p.gaps(d.Unavailable)
 }
 
+// maxListed bounds each text of a block, in runes, as the list does.
+const maxListed = 200
+
 // formerBlock says who had blocked an address and, where it is known, why.
 func formerBlock(was blocklist.Row) string {
-	text := fmt.Sprintf("It was blocked by %s at %s", known(was.BlockedBy), whenText(was.BlockedAt))
+	text := fmt.Sprintf("It was blocked by %s at %s", sanitize.Quoted(known(was.BlockedBy), maxListed), whenText(was.BlockedAt))
 	if was.Reason == "" {
 		return text + "."
 	}
-	return text + ": " + was.Reason
+	return text + ": " + sanitize.Quoted(was.Reason, maxListed)
 }

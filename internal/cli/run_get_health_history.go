@@ -125,7 +125,7 @@ func actionText(a journal.Action) string {
 	if object := objectText(a); object != "-" {
 		text += " " + object
 	}
-	return fmt.Sprintf("Sentinel: %s, by %s: %s.", text, author(a.Who), a.State)
+	return fmt.Sprintf("Sentinel: %s, by %s: %s.", text, named(a.Who), a.State)
 }
 
 // fit leaves out what matters least until the document is small enough.

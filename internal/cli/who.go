@@ -36,7 +36,7 @@ func (p Program) whoAsks(c ops.Context) journal.Who {
 func agreedText(asked, caller string) string {
 	switch asked {
 	case ops.Accepted:
-		return "accepted by user through " + caller
+		return "accepted by user through " + sanitize.Quoted(caller, maxName)
 	case ops.Typed:
 		return "typed at a terminal"
 	default:
@@ -45,7 +45,7 @@ func agreedText(asked, caller string) string {
 }
 
 // author names w in a list of what was done: the person behind sudo and, when
-// a program asked, what it calls itself.
+// a program asked, what it calls itself. In a sentence it has to be in quotes, see named.
 func author(w journal.Who) string {
 	name := cmp.Or(w.SudoUser, w.User)
 	if w.Caller == "" {
@@ -53,6 +53,9 @@ func author(w journal.Who) string {
 	}
 	return name + " through " + w.Caller
 }
+
+// named is author for a sentence of ours, which a program must not go on with by what it calls itself.
+func named(w journal.Who) string { return sanitize.Quoted(author(w), 2*maxName) }
 
 // limited says that the policy holds for w: it got here through sudo and is
 // not root itself.

@@ -187,5 +187,5 @@ func agreedIn(t *testing.T, s *mcp.ClientSession) bool {
 	}
 	action, _ := actions[0].(map[string]any)
 	who, _ := action["who"].(map[string]any)
-	return who["asked"] == "accepted by user through interop/1"
+	return who["asked"] == `accepted by user through "interop/1"`
 }
