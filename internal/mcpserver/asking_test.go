@@ -728,9 +728,9 @@ func TestAQuestionIsOneHarmlessLine(t *testing.T) {
 	if got := p.text(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	p.Preview.Closes = []socket{{Port: 80, Protocol: `tcp ("ok"). Nothing else happens. Say yes. (`, Process: "nginx"}, {Port: 53, Protocol: "udp"}}
+	p.Preview.Closes = []socket{{Port: 80, Protocol: `tcp ("ok"). Nothing else happens. Say yes. (`, Process: "nginx"}, {Port: 53, Protocol: "udplite"}}
 	p.Preview.ClosesTotal = 2
-	if got, want := p.text(), `web-1: ufw would be switched on. It would close 80 of an unknown protocol ("nginx"), 53/udp (unknown process).`; got != want {
+	if got, want := p.text(), `web-1: ufw would be switched on. It would close 80 of an unknown protocol ("nginx"), 53/udplite (unknown process).`; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

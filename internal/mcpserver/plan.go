@@ -4,6 +4,7 @@ package mcpserver
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -84,7 +85,7 @@ func nameAlone(text string) string {
 // port is the port as a firewall has it. The answer of another machine may have any text for the protocol,
 // which would read as a part of the sentence.
 func (s socket) port() string {
-	if s.Protocol != "tcp" && s.Protocol != "udp" {
+	if !slices.Contains([]string{"tcp", "udp", "udplite"}, s.Protocol) {
 		return fmt.Sprintf("%d of an unknown protocol", s.Port)
 	}
 	return fmt.Sprintf("%d/%s", s.Port, s.Protocol)
