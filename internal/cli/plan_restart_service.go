@@ -57,12 +57,7 @@ func (r failedRestart) explain(p *page) {
 func planRestart(ctx context.Context, s session, call invocation) (change, error) {
 	name := call.args.Text("service")
 	plan, err := services.PlanRestart(ctx, s.host.Services, services.Options{
-		Name: name, Force: call.force, Protected: s.config.Protect.Services, Dependents: services.Dependents{
-			Sessions: s.host.Sessions, Mounted: s.host.Mounted,
-			Essential: func(ctx context.Context, pid int) (string, error) {
-				return processes.Essential(ctx, s.host.Terminator, pid)
-			},
-		},
+		Name: name, Force: call.force, Protected: s.config.Protect.Services, Dependents: s.dependents(),
 	})
 	if err != nil {
 		return change{}, about(err, serviceObject{sanitize.Text(name, 255)})
@@ -71,16 +66,35 @@ func planRestart(ctx context.Context, s session, call invocation) (change, error
 	return change{
 		object:  map[string]any{"service": plan.Name(), "force": call.force},
 		would:   plan.Summary(),
-		preview: serviceObject{plan.Name()},
+		bound:   []any{plan.Name(), call.force, plan.Others().Bound()},
+		preview: restartPreview{serviceObject{plan.Name()}, plan.Others()},
 		do: func(ctx context.Context) (changed, error) {
 			if done, err = plan.Do(ctx); err != nil {
 				return nil, failedToRestart(call.op.Action, goingOn(err, done, plan.Look()), failedRestart{done})
 			}
-			return &restartDocument{answer.NewHeader(call.op.Action, true), done, record{}}, nil
+			doc := &restartDocument{answer.NewHeader(call.op.Action, true), done, record{}}
+			doc.Unavailable.Add("also_off", done.Unread)
+			return doc, nil
 		},
 		pending: func() bool { return done.Pending },
 		close:   plan.Close,
 	}, nil
+}
+
+// A restartPreview is what a dry run knows of the answer.
+type restartPreview struct {
+	serviceObject
+	services.Others
+}
+
+// dependents tell what would be lost with the processes of a service.
+func (s session) dependents() services.Dependents {
+	return services.Dependents{
+		Sessions: s.host.Sessions, Mounted: s.host.Mounted,
+		Essential: func(ctx context.Context, pid int) (string, error) {
+			return processes.Essential(ctx, s.host.Terminator, pid)
+		},
+	}
 }
 
 // goingOn says of a restart that nobody waits for any more what becomes of it, and

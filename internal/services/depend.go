@@ -60,11 +60,13 @@ func (p *planner) depend(ctx context.Context) error {
 	return nil
 }
 
+const repairOrForce = "Repair that, or at a console of the machine add --force."
+
 func unknownDependence(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return fault.Wrap(fault.Unavailable, what, err).WithFix("Repair that, or at a console of the machine add --force.")
+	return fault.Wrap(fault.Unavailable, what, err).WithFix(repairOrForce)
 }
 
 // A loss is what would be lost if the processes of a unit ended and others took their place.
@@ -73,9 +75,9 @@ type loss struct {
 	sessions *fault.Protected // those that would end; nil for none
 }
 
-// refusal is that of a restart of the service, whose sentence goes on with the loss.
-func (l loss) refusal(service, lead string) error {
-	return Refusal(service, lead+l.why, true).Protecting(l.sessions)
+// lost refuses for a loss, with which the sentence goes on.
+func (p *planner) lost(lead string, l loss) error {
+	return p.refusal(lead+l.why, true).Protecting(l.sessions)
 }
 
 func (p *planner) loses(ctx context.Context, u Unit) (loss, error) {

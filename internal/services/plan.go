@@ -44,6 +44,7 @@ type Restart struct {
 	limit   time.Duration
 	settle  time.Duration // how long a service must stay up
 	grace   time.Duration // how long one that died once may take to stay up
+	others  Others
 }
 
 type planner struct {
@@ -51,6 +52,9 @@ type planner struct {
 	manager Manager
 	options Options
 	on      dependence
+	what    string // that is checked, as in "its restart stops ... as well"
+	refusal func(why string, lifts bool) *fault.Error
+	others  Others // that the checks have come by
 }
 
 // PlanRestart checks whether a service may be restarted and changes nothing. It
@@ -72,7 +76,7 @@ func PlanRestart(ctx context.Context, source Source, o Options) (*Restart, error
 	if err != nil {
 		return nil, naming(err, name)
 	}
-	p := planner{kind: kind, manager: manager, options: o}
+	p := planner{kind: kind, manager: manager, options: o, what: "its restart"}
 	unit, err := p.check(ctx, name)
 	var tested string
 	if err == nil {
@@ -83,7 +87,7 @@ func PlanRestart(ctx context.Context, source Source, o Options) (*Restart, error
 		return nil, err
 	}
 	r := &Restart{
-		kind: kind, manager: manager, unit: unit, tested: tested, grace: kind.CrashGrace,
+		kind: kind, manager: manager, unit: unit, tested: tested, grace: kind.CrashGrace, others: p.others,
 		limit: cmp.Or(o.Limit, DefaultLimit), settle: cmp.Or(o.Settle, DefaultSettle),
 	}
 	if name != unit.Name {
@@ -98,6 +102,9 @@ func (r *Restart) Close() { r.manager.Close() }
 // Name is the real name of the service.
 func (r *Restart) Name() string { return r.unit.Name }
 
+// Others are the units that the restart restarts, stops or starts as well.
+func (r *Restart) Others() Others { return r.others }
+
 // Look is the command that shows the service to a person.
 func (r *Restart) Look() string { return r.kind.Commands.Status + " " + r.unit.Name }
 
@@ -111,7 +118,7 @@ func (r *Restart) Summary() string {
 	if r.asked != "" {
 		alias = ", which is the real name of " + r.asked + ","
 	}
-	return r.unit.Name + alias + " (" + state + ") would be restarted." + r.before() + r.tested + r.unit.Stale
+	return r.unit.Name + alias + " (" + state + ") would be restarted." + r.others.Sentence("It") + r.unit.Hosted + r.before() + r.tested + r.unit.Stale
 }
 
 // check reads the service and applies every rule, the most serious first.
@@ -126,8 +133,9 @@ func (p *planner) check(ctx context.Context, name string) (Unit, error) {
 	if !u.Service {
 		return Unit{}, Refusal(name, "it is another name of "+shown(u.Name)+", which is not a service", false)
 	}
-	if err := p.kind.protectNames(u, name, p.options); err != nil {
-		return Unit{}, err
+	p.refusal = func(why string, lifts bool) *fault.Error { return Refusal(u.Name, why, lifts) }
+	if why, lifts := p.kind.protectNames(u, name, p.options); why != "" {
+		return Unit{}, p.refusal(why, lifts)
 	}
 	if u.Unusable != nil {
 		return Unit{}, u.Unusable

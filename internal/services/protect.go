@@ -4,6 +4,7 @@ package services
 
 import (
 	"path"
+	"slices"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
@@ -34,23 +35,26 @@ func matches(pattern, name string) bool {
 	return ok || err != nil && pattern == name
 }
 
-// protectNames refuses by name. It looks at every name of the unit, so that an
-// alias protects no less than the real one.
-func (k *Kind) protectNames(u Unit, asked string, o Options) error {
+// protectNames says why a unit is protected by its names, and whether force lifts that; why is empty for
+// one that is not. It looks at every name, so that an alias protects no less than the real one.
+func (k *Kind) protectNames(u Unit, asked string, o Options) (why string, lifts bool) {
 	if u.Foreign && !o.Force {
-		return Refusal(u.Name, "it is a service of another person", true)
+		return "it is a service of another person", true
 	}
 	for _, name := range append([]string{asked, u.Name}, u.Names...) {
 		if r := k.rule(name); r != nil && (!r.Lifts || !o.Force) {
-			return Refusal(u.Name, r.Why, r.Lifts)
+			return r.Why, r.Lifts
 		}
-		for _, pattern := range o.Protected {
-			if matches(k.BareName(pattern), k.BareName(name)) && !o.Force {
-				return Refusal(u.Name, "the configuration of this machine says so", true)
-			}
+		if k.configured(name, o.Protected) && !o.Force {
+			return "the configuration of this machine says so", true
 		}
 	}
-	return nil
+	return "", true
+}
+
+// configured says whether the configuration protects a name.
+func (k *Kind) configured(name string, protected []string) bool {
+	return slices.ContainsFunc(protected, func(pattern string) bool { return matches(k.BareName(pattern), k.BareName(name)) })
 }
 
 // Refusal says why a service is protected, and what to do about it.

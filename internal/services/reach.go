@@ -15,32 +15,47 @@ import (
 // maxReach bounds how many other units are looked at.
 const maxReach = 64
 
+// How another unit goes with a service.
+const (
+	restarts = "restarts"
+	stops    = "stops"
+	starts   = "starts"
+)
+
 // checkReach refuses a service by what its restart does to other units, since
 // units that take the system down can have any name.
 func (p *planner) checkReach(ctx context.Context, u Unit) error {
-	if err := p.checkOwnService(u); err != nil {
-		return err
+	if why, lifts, err := p.ownService(u); err != nil || why != "" {
+		return cmp.Or(err, p.refused(why, lifts))
 	}
 	if l, err := p.loses(ctx, u); err != nil || l.why != "" {
-		return cmp.Or(err, l.refusal(u.Name, ""))
+		return cmp.Or(err, p.lost("", l))
 	}
+	defer p.others.settle()
+	return p.checkAgain(ctx, u)
+}
+
+// checkAgain looks at what the stop and the new start of a service do.
+func (p *planner) checkAgain(ctx context.Context, u Unit) error {
 	if err := p.checkStarts(ctx, u); err != nil {
 		return err
 	}
-	return p.checkLost(ctx, u.Name, u.Carries, "restarts")
+	return p.checkLost(ctx, u.Name, u.Carries, restarts)
 }
 
-// checkItself refuses a unit whose end, or whose commands, end the system. name
-// is that of the service.
-func (p *planner) checkItself(name string, u Unit) error {
+// refused is the refusal as an error.
+func (p *planner) refused(why string, lifts bool) error { return p.refusal(why, lifts) }
+
+// checkItself refuses a unit whose end, or whose commands, end the system.
+func (p *planner) checkItself(u Unit) error {
 	for _, action := range u.Actions {
 		if action != "none" {
-			return Refusal(name, "when "+shown(u.Name)+" ends or fails, "+p.kind.Name+" may "+shown(action)+" the system", false)
+			return p.refusal("when "+shown(u.Name)+" ends or fails, "+p.kind.Name+" may "+shown(action)+" the system", false)
 		}
 	}
 	for _, command := range u.Commands {
 		if p.kind.EndsSystem(command) {
-			return Refusal(name, shown(u.Name)+" runs "+shown(strings.Join(command, " "))+", which ends the system", false)
+			return p.refusal(shown(u.Name)+" runs "+shown(strings.Join(command, " "))+", which ends the system", false)
 		}
 	}
 	return nil
@@ -84,22 +99,22 @@ func simpleCommands(arguments []string) [][]string {
 	return commands
 }
 
-// checkOwnService refuses the service that sentinel runs in, and one that is an
-// ancestor of it, such as the getty of the session.
-func (p *planner) checkOwnService(u Unit) error {
+// ownService says why the service that sentinel runs in is protected, and one that is an ancestor of it,
+// such as the getty of the session; and whether force lifts that.
+func (p *planner) ownService(u Unit) (why string, lifts bool, err error) {
 	own, err := p.manager.Ancestry()
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, "Which service this call comes from cannot be found out", err)
+		return "", false, fault.Wrap(fault.Unavailable, "Which service this call comes from cannot be found out", err)
 	}
 	if len(own.Groups) > 0 && within(own.Groups[0], u.Group) && !u.SparesOthers || len(own.PIDs) > 0 && u.MainPID == own.PIDs[0] {
-		return Refusal(u.Name, "this very call runs in it and would end with it", false)
+		return "this very call runs in it and would end with it", false, nil
 	}
 	above := slices.ContainsFunc(own.Groups, func(group string) bool { return within(group, u.Group) }) ||
 		slices.ContainsFunc(own.PIDs, func(pid int) bool { return pid == u.MainPID || pid == u.ControlPID })
 	if above && !p.options.Force {
-		return Refusal(u.Name, "this call comes from a session of it", true)
+		return "this call comes from a session of it", true, nil
 	}
-	return nil
+	return "", true, nil
 }
 
 // within says whether a control group is that of a service or below it.
@@ -112,38 +127,62 @@ func within(group, of string) bool {
 // the system is still there.
 func (p *planner) checkStarts(ctx context.Context, u Unit) error {
 	seen := map[string]bool{u.Name: true}
-	for queue := []Unit{u}; len(queue) > 0; queue = queue[1:] {
-		if err := p.checkItself(u.Name, queue[0]); err != nil {
+	type step struct {
+		unit   Unit
+		failed bool // it comes after a failure, if at all
+	}
+	for queue := []step{{unit: u}}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if err := p.checkItself(at.unit); err != nil {
 			return err
 		}
-		if err := p.checkLost(ctx, u.Name, queue[0].Stops, "stops"); err != nil {
+		if err := p.checkStopped(ctx, u.Name, at.unit.Stops, at.failed); err != nil {
 			return err
 		}
-		for _, name := range queue[0].Starts {
-			next, err := p.started(ctx, u.Name, name, seen)
+		for i, name := range slices.Concat(at.unit.Starts, at.unit.OnFailure) {
+			failed := at.failed || i >= len(at.unit.Starts)
+			next, err := p.started(ctx, name, seen)
 			if err != nil {
 				return err
 			}
 			if next != nil {
-				queue = append(slices.Clone(queue), *next)
+				p.noteStart(*next, failed)
+				queue = append(slices.Clone(queue), step{*next, failed})
 			}
 		}
 	}
 	return nil
 }
 
+// noteStart keeps a unit that is started, and not one that cannot be, or only after a failure.
+func (p *planner) noteStart(u Unit, failed bool) {
+	if !failed && !u.Missing && u.Unusable == nil {
+		p.others.add(starts, u)
+	}
+}
+
+// checkStopped is [planner.checkLost] of what a start stops. What a failure would stop is not told.
+func (p *planner) checkStopped(ctx context.Context, service string, names []string, failed bool) error {
+	kept := p.others
+	err := p.checkLost(ctx, service, names, stops)
+	if failed {
+		p.others = kept
+	}
+	return err
+}
+
 // started reads a unit that a restart starts as well; nil for one that need not
 // be looked at.
-func (p *planner) started(ctx context.Context, service, name string, seen map[string]bool) (*Unit, error) {
+func (p *planner) started(ctx context.Context, name string, seen map[string]bool) (*Unit, error) {
 	if p.kind.shutsDown(name) {
-		return nil, Refusal(service, "its restart may start "+shown(name)+", which ends the system", false)
+		return nil, p.refusal(p.what+" may start "+shown(name)+", which ends the system", false)
 	}
 	starter := slices.ContainsFunc(p.kind.Starters, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 	if seen[name] || name == p.kind.AlwaysStarted || !starter {
 		return nil, nil
 	}
 	if seen[name] = true; len(seen) > maxReach {
-		return nil, Refusal(service, "its restart may start more other units than can be looked at", false)
+		return nil, p.refusal(p.what+" may start more other units than can be looked at", false)
 	}
 	next, err := p.manager.Unit(ctx, name)
 	if err != nil {
@@ -155,8 +194,8 @@ func (p *planner) started(ctx context.Context, service, name string, seen map[st
 	return &next, nil
 }
 
-// checkLost refuses a service whose restart stops or restarts units that must
-// stay: those in names, and those that go with them.
+// checkLost refuses a service that takes units along which must stay: those in names, and those that go with
+// them.
 func (p *planner) checkLost(ctx context.Context, service string, names []string, how string) error {
 	seen := map[string]bool{service: true}
 	for queue := names; len(queue) > 0; queue = queue[1:] {
@@ -165,24 +204,46 @@ func (p *planner) checkLost(ctx context.Context, service string, names []string,
 			continue
 		}
 		if seen[name] = true; len(seen) > maxReach {
-			return Refusal(service, "its restart "+how+" more other units than can be looked at", false)
+			return p.refusal(p.what+" "+how+" more other units than can be looked at", false)
 		}
 		other, err := p.manager.Unit(ctx, name)
 		if err != nil {
 			return unavailable(p.kind, err)
 		}
-		if !on(other) {
+		if !on(other) || seen[other.Name] && other.Name != name {
 			continue
 		}
-		if lifts, kept := p.mustStay(other, how == "stops"); kept {
-			return Refusal(service, "its restart "+how+" "+shown(other.Name)+" as well", lifts)
+		if err := p.checkOther(ctx, other, how); err != nil {
+			return err
 		}
-		if l, err := p.loses(ctx, other); err != nil || l.why != "" {
-			return cmp.Or(err, l.refusal(service, "its restart "+how+" "+shown(other.Name)+" as well, and "))
+		seen[other.Name] = true
+		p.others.add(how, other)
+		queue = slices.Concat(queue, other.Carries)
+		if how == stops {
+			queue = slices.Concat(queue, other.BoundTo)
 		}
-		queue = append(slices.Clone(queue), other.Carries...)
 	}
 	return nil
+}
+
+// checkOther refuses for one unit that is on and goes with the service.
+func (p *planner) checkOther(ctx context.Context, other Unit, how string) error {
+	if lifts, kept := p.mustStay(other, how == stops); kept {
+		return p.refusal(p.what+" "+how+" "+shown(other.Name)+" as well", lifts)
+	}
+	if l, err := p.loses(ctx, other); err != nil || l.why != "" {
+		return cmp.Or(err, p.lost(p.what+" "+how+" "+shown(other.Name)+" as well, and ", l))
+	}
+	if how == stops {
+		other = other.ending()
+	}
+	return p.checkItself(other)
+}
+
+// ending is a unit of which nothing is run any more but what its end runs.
+func (u Unit) ending() Unit {
+	u.Commands = u.LastCommands
+	return u
 }
 
 // mustStay says whether a unit that is on must not be stopped, or not even
@@ -194,12 +255,13 @@ func (p *planner) mustStay(u Unit, stops bool) (lifts, kept bool) {
 	if !u.Service {
 		return false, stops && !u.Trigger
 	}
-	if err := p.kind.protectNames(u, u.Name, p.options); err == nil {
+	if why, _ := p.kind.protectNames(u, u.Name, p.options); why == "" {
 		return false, false
 	}
 	forced := p.options
 	forced.Force = true
-	return p.kind.protectNames(u, u.Name, forced) == nil, true
+	why, _ := p.kind.protectNames(u, u.Name, forced)
+	return why == "", true
 }
 
 // on says whether a unit runs or is about to. One that stops for a restart that

@@ -37,7 +37,7 @@ func (r *Restart) Do(ctx context.Context) (Restarted, error) {
 		return Restarted{}, err
 	}
 	began := time.Now()
-	done := Restarted{Label: r.unit.Name, RequestedName: r.asked, State: r.kind.state(r.unit, 0), RestartsBefore: r.unit.Restarts}
+	done := Restarted{Label: r.unit.Name, RequestedName: r.asked, State: r.kind.state(r.unit, 0), RestartsBefore: r.unit.Restarts, Also: r.others.Also}
 	limited, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	progress.Say(ctx, 25, "restarting "+shown(r.unit.Name))
@@ -48,19 +48,22 @@ func (r *Restart) Do(ctx context.Context) (Restarted, error) {
 	}
 	w, err := r.watch(limited, job)
 	done.State, done.TookMS = r.kind.state(w.last, w.deaths), time.Since(began).Milliseconds()
+	if ctx.Err() == nil {
+		r.lookAgain(ctx, &done)
+	}
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		done.Pending = true
 		return done, ctx.Err()
 	case err == nil || w.stayed(err, time.Now()):
-		done.Message = r.message(w) + r.before() + r.tested + r.unit.Stale
+		done.Message = r.message(w) + r.withIt(done.AlsoOff) + r.before() + r.tested + r.unit.Stale
 		return done, nil
 	case errors.Is(err, context.DeadlineExceeded):
 		done.Pending = true
 		err = r.unsettled(w.last, time.Since(began))
 	}
 	done.Pending = done.Pending || errors.Is(err, errUnwatched)
-	done.Message = err.Error() + r.before()
+	done.Message = err.Error() + r.withIt(done.AlsoOff) + r.before()
 	done.Log = r.log(ctx, began)
 	return done, err
 }
@@ -159,6 +162,11 @@ func (r *Restart) message(w *watch) string {
 		return fmt.Sprintf("%s was restarted and is %s (%s), main PID %d. It died at first: %s has started it again since (%d×).", u.Name, shown(u.Active), shown(u.Sub), u.MainPID, r.kind.Name, w.deaths)
 	}
 	return fmt.Sprintf("%s was restarted and is %s (%s), main PID %d.", u.Name, shown(u.Active), shown(u.Sub), u.MainPID)
+}
+
+// withIt says what else the restart was for, and which of that is not on after it.
+func (r *Restart) withIt(off []string) string {
+	return r.others.Sentence("It") + offSentence(off) + r.unit.Hosted
 }
 
 // before says how often the manager had started the service again by itself.

@@ -29,12 +29,16 @@ type Unit struct {
 	Unusable error  // why the manager does not start or stop it on request
 	Dormant  error  // why it is not supposed to run, unless it does; nil where it is
 	Stale    string // what to say when its file is newer than what the manager has read
+	Hosted   string // what to say of what it runs besides its own processes, such as containers
 	LogHint  string // where to read more than its last log lines
 
-	Starts  []string // what a start of it starts as well, a failure included
-	Stops   []string // what conflicts with it and is stopped by its start
-	Carries []string // what is stopped and started along with it
-	Actions []string // what the manager does to the system when it ends: reboot, poweroff-force, ...
+	Starts    []string // what a start of it starts as well, and its end with success
+	OnFailure []string // what its failure starts
+	OnSuccess []string // those of Starts that its end with success starts
+	Stops     []string // what conflicts with it and is stopped by its start
+	Carries   []string // what a restart of it restarts, and a stop of it stops
+	BoundTo   []string // what is stopped for good when it ends by itself, and by a stop of it
+	Actions   []string // what the manager does to the system when it ends: reboot, poweroff-force, ...
 
 	Invocation   string // opaque; another one for every start
 	Type         string // simple, notify, oneshot, ...
@@ -47,6 +51,7 @@ type Unit struct {
 	Group        string // control group; "" when it has none
 	SparesOthers bool   // stopping it signals its main process at most
 	Commands     [][]string
+	LastCommands [][]string // those of Commands that are run when it ends
 
 	Description string
 	Since       time.Time // when it came into its present state; zero where that is not known
@@ -59,6 +64,7 @@ type Unit struct {
 	Needs       []string  // what it is not started without
 	Wishes      []string  // what is started with it, and may fail
 	ComesBack   bool      // its manager starts it again after a failure
+	Returns     bool      // its manager may start it again, whatever it ended with
 	RestartedBy []string  // what starts it again, each a sentence
 }
 
@@ -184,10 +190,14 @@ type Restarted struct {
 	// RestartsBefore counts how often the service manager had started it again by itself before; absent
 	// for never, and where that is not counted.
 	RestartsBefore int `json:"restarts_before,omitempty"`
+	Also
+	AlsoOff []string `json:"also_off,omitempty"` // those of also_restarts and also_starts that are not on after it
 	// Log holds the last lines about the service when the restart failed or has
 	// not settled: at most ten, and fewer where they are long.
 	Log []string `json:"log,omitempty"`
 	// Pending says that the service manager goes on by itself, or may do so: the
 	// outcome is not known.
 	Pending bool `json:"-"`
+	// Unread says which of the other units could not be looked at afterwards, and why; nil for none.
+	Unread error `json:"-"`
 }

@@ -35,7 +35,7 @@ var systemdKind = services.Kind{
 	},
 	Essential:     []string{"sysinit.target", "basic.target", "local-fs.target", "sockets.target", "paths.target", "timers.target", "slices.target", "swap.target", "cryptsetup.target"},
 	AlwaysStarted: "sysinit.target",
-	Starters:      []string{".target", suffix},
+	Starters:      []string{".target", suffix, ".socket", ".timer", ".path", ".mount", ".automount", ".swap"},
 	Commands: services.Commands{
 		Alive:       "systemctl is-system-running",
 		Loaded:      "systemctl list-units --type=service",

@@ -51,6 +51,7 @@ func (m *manager) Unit(ctx context.Context, name string) (services.Unit, error) 
 		return services.Unit{}, known(failed)
 	}
 	service(own, &u)
+	u.Hosted = m.hosted(u)
 	return u, nil
 }
 
@@ -79,9 +80,13 @@ func common(p properties) services.Unit {
 		Service: strings.HasSuffix(name, suffix), Trigger: slices.Contains([]string{".socket", ".timer", ".path"}, path.Ext(name)),
 		Unmet: p["ConditionResult"] == false && value[uint64](p, "ConditionTimestampMonotonic") > 0,
 		// Requisite starts nothing, but the units that it names are needed all the same.
-		Starts:     lists(p, "Requires", "Requisite", "Wants", "BindsTo", "Upholds", "OnFailure", "OnSuccess"),
-		Stops:      lists(p, "Conflicts", "ConflictedBy"),
-		Carries:    lists(p, "RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo"),
+		Starts:    lists(p, "Requires", "Requisite", "Wants", "BindsTo", "Upholds", "OnSuccess"),
+		OnFailure: lists(p, "OnFailure"), OnSuccess: lists(p, "OnSuccess"),
+		Stops:   lists(p, "Conflicts", "ConflictedBy"),
+		Carries: lists(p, "RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf"),
+		// A unit that ends by itself takes these with it, also where it is started again
+		// (retroactively_stop_dependencies of src/core/unit.c); those that require it stay.
+		BoundTo:    lists(p, "BoundBy", "PropagatesStopTo"),
 		Actions:    actions(p),
 		Invocation: string(value[[]byte](p, "InvocationID")),
 		Unusable:   unusable(p), Dormant: dormant(p),
@@ -148,15 +153,19 @@ func service(p properties, u *services.Unit) {
 	u.ExitCode, u.ExitStatus = int(value[int32](p, "ExecMainCode")), int(value[int32](p, "ExecMainStatus"))
 	u.Started, u.Ended = moment(p, "ExecMainStartTimestamp"), moment(p, "ExecMainExitTimestamp")
 	if policy := restartPolicy(p); policy != "" {
-		u.ComesBack = comesBack(p)
+		u.ComesBack, u.Returns = comesBack(p), true
 		u.RestartedBy = append([]string{policy}, u.RestartedBy...)
 	}
 	kill := value[string](p, "KillMode")
 	u.SparesOthers = kill == "process" || kill == "none"
 	u.Actions = append(u.Actions, actions(p)...)
-	for _, name := range []string{"ExecStartPre", "ExecStart", "ExecStartPost", "ExecStop", "ExecStopPost"} {
+	for _, name := range []string{"ExecStop", "ExecStopPost"} {
+		u.LastCommands = append(u.LastCommands, commands(p[name])...)
+	}
+	for _, name := range []string{"ExecStartPre", "ExecStart", "ExecStartPost"} {
 		u.Commands = append(u.Commands, commands(p[name])...)
 	}
+	u.Commands = append(u.Commands, u.LastCommands...)
 }
 
 // actions returns the actions that systemd takes on the system when a unit ends. Before version 236
