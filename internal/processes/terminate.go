@@ -45,7 +45,14 @@ type Target struct {
 	Grace       time.Duration // before SIGKILL; 0 means 5 s
 	Force       bool          // lifts the refusals that can be lifted
 	EndSession  bool          // lifts those for sessions of others
+	Service     ServiceEnd    // tells what the end of its service does; nil where nothing does
 }
+
+// A ServiceEnd looks at what ends, stops or starts when a process of a service of the system ends. It fails
+// with what refusal makes where that must not be, and returns a sentence after a space otherwise, "" for
+// nothing. carries says that sessions of others end with the process, which who asks agrees to. lifts says
+// whether force lifts a refusal.
+type ServiceEnd func(ctx context.Context, unit string, pid int, carries bool, refusal func(why string, lifts bool) *fault.Error) (goes string, err error)
 
 // A Subject is the process that an answer is about.
 type Subject struct {
@@ -77,6 +84,7 @@ type Termination struct {
 	pinned    Pinned
 	facts     Facts
 	carries   *sessions.Claim // the sessions of others that end with it; nil for none
+	goes      string          // what goes with its service, a sentence
 	restart   restart
 }
 
@@ -121,7 +129,10 @@ func (p *Termination) check(ctx context.Context) error {
 		return unavailable(ctx, fmt.Sprintf("What process %d is cannot be read", p.target.PID), err)
 	}
 	p.facts, p.carries = facts, nil
-	return cmp.Or(p.expect(), p.refuse(ctx))
+	if err := cmp.Or(p.expect(), p.refuse(ctx)); err != nil {
+		return err
+	}
+	return p.refuseService(ctx)
 }
 
 // Close lets go of the process.
@@ -166,7 +177,7 @@ func (p *Termination) Summary() string {
 	if len(s.MountPoints) > 0 {
 		what += " It serves what is mounted at " + strings.Join(quotedAll(s.MountPoints), ", ") + ", which cannot be used without it."
 	}
-	return who + ") " + what + note
+	return who + ") " + what + p.goes + note
 }
 
 // quotedAll marks names that anybody may have chosen as such.

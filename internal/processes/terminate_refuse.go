@@ -118,6 +118,28 @@ func (p *Termination) refuseSession(ctx context.Context) error {
 	return nil
 }
 
+// refuseService refuses what the end of a service of the system would do to others.
+func (p *Termination) refuseService(ctx context.Context) (err error) {
+	u := p.facts.Unit
+	if p.target.Service == nil || u.User || !u.Service {
+		return nil
+	}
+	p.goes, err = p.target.Service(ctx, u.Name, p.target.PID, p.carries != nil, p.protectedBy)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// protectedBy is the refusal for what the end of the service does.
+func (p *Termination) protectedBy(why string, lifts bool) *fault.Error {
+	fix := "Leave it running; nothing lifts this protection."
+	if lifts {
+		fix = "Leave it running, or at a console of the machine add --force on the command line to end it all the same."
+	}
+	return p.protectedAs(why).WithFix(fix)
+}
+
 // ownRun reports whether the process is a run of this program as root, by the file that runs: a name
 // is its owner's choice. One in a container belongs to the container.
 func (f Facts) ownRun() bool {

@@ -60,6 +60,7 @@ func onMachine(t *testing.T) bool {
 	all := maps.Clone(units)
 	maps.Copy(all, sick)
 	maps.Copy(all, filling)
+	maps.Copy(all, tied)
 	return testenv.BootedWith(t, all, files)
 }
 

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package services
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/sessions"
+)
+
+// endLimit bounds all that is asked about the end of one process.
+const endLimit = 5 * time.Second
+
+// An End is that of a process, by a signal, which may be the end of the service that runs it.
+type End struct {
+	Name  string // of the unit of the process, as the system has it
+	PID   int
+	Force bool // lifts what it lifts of a restart, and the protection of the service by its own name
+	// Carries says that whoever asks agrees to the end of the sessions of others that the process carries.
+	Carries   bool
+	Protected []string // as in [Options]
+	// Refusal makes the error that says why.
+	Refusal func(why string, lifts bool) *fault.Error
+	Dependents
+}
+
+// CheckEnd refuses the end of a process by what it does to other units and to the system, as
+// [PlanRestart] refuses a restart, and returns what goes with it. Nothing does where the process is
+// not one whose end counts, or another program is the service manager. It fails with what Refusal makes, and
+// with UNAVAILABLE, unless Force accepts what cannot be read.
+func CheckEnd(ctx context.Context, source Source, e End) (Others, error) {
+	ctx, cancel := context.WithTimeout(ctx, endLimit)
+	defer cancel()
+	manager, err := source.Open(ctx)
+	if err != nil {
+		return Others{}, e.unread(naming(err, e.Name))
+	}
+	defer manager.Close()
+	p := planner{
+		kind: source.Kind(), manager: manager, refusal: e.Refusal, what: "the end of " + shown(e.Name),
+		options: Options{Force: e.Force, Protected: e.Protected, Dependents: e.Dependents},
+	}
+	err = p.checkEnd(ctx, e)
+	p.others.settle()
+	return p.others, e.unread(err)
+}
+
+// unread is an error of what could not be read, unless that is accepted.
+func (e End) unread(err error) error {
+	known, ok := errors.AsType[*fault.Error](err)
+	switch {
+	case err == nil, ok && known.Code == fault.Unsupported:
+		return nil
+	case ok && known.Code != fault.Unavailable, errors.Is(err, context.Canceled):
+		return err
+	case e.Force:
+		return nil
+	}
+	return fault.Wrap(fault.Unavailable, "What depends on "+shown(e.Name)+" cannot be read", err).WithFix(repairOrForce)
+}
+
+func (p *planner) checkEnd(ctx context.Context, e End) error {
+	u, err := p.manager.Unit(ctx, e.Name)
+	if errors.Is(err, ErrNoUnit) || err == nil && (u.Missing || !u.Service) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if ends, err := p.endsWith(ctx, u, e.PID); err != nil || !ends {
+		return err
+	}
+	if err := p.depend(ctx); err != nil {
+		return err
+	}
+	if err := p.checkOwn(ctx, u, e); err != nil {
+		return err
+	}
+	return p.checkGone(ctx, u)
+}
+
+// endsWith says whether the service ends with the process: its main one, the command that starts or
+// stops it, or the last of one that has no main process.
+func (p *planner) endsWith(ctx context.Context, u Unit, pid int) (bool, error) {
+	if pid == u.MainPID || pid == u.ControlPID {
+		return true, nil
+	}
+	if u.MainPID != 0 || u.ControlPID != 0 {
+		return false, nil
+	}
+	use, err := p.manager.Use(ctx, u)
+	return len(use.PIDs) <= 1, err
+}
+
+// checkOwn refuses for the service itself: what its names say, the call that runs in it, and the sessions
+// and file systems that its other processes carry, which the manager ends as well.
+func (p *planner) checkOwn(ctx context.Context, u Unit, e End) error {
+	if e.Force {
+		return nil
+	}
+	if why, _ := p.protectedOwn(u, e); why != "" {
+		return p.refusal(shown(u.Name)+" is protected: "+why, true)
+	}
+	if why, _, err := p.ownService(u); err != nil || why != "" {
+		if err != nil {
+			return err
+		}
+		return p.refusal(shown(u.Name)+" ends with it, and "+why, true)
+	}
+	l, err := p.loses(ctx, u)
+	if err != nil || l.why == "" || e.Carries && p.ofOthers(u) {
+		return err
+	}
+	return p.lost(shown(u.Name)+" ends with it, and ", l)
+}
+
+// protectedOwn leaves it to the sessions that a process carries whether it is protected, where those of
+// others are to end: their services are protected by names that are made for each session.
+func (p *planner) protectedOwn(u Unit, e End) (why string, lifts bool) {
+	if !e.Carries {
+		return p.kind.protectNames(u, e.Name, p.options)
+	}
+	if slices.ContainsFunc(append([]string{e.Name, u.Name}, u.Names...), func(name string) bool { return p.kind.configured(name, e.Protected) }) {
+		return "the configuration of this machine says so", true
+	}
+	return "", true
+}
+
+// ofOthers says that the sessions which a unit carries are those of others alone.
+func (p *planner) ofOthers(u Unit) bool {
+	claim, ok := p.carries(u)
+	return ok && claim.Whose() == sessions.Others
+}
+
+// checkGone refuses for what goes with the service. A manager that starts it again does to others what a
+// restart does, but for those that are bound to it: these stay off.
+func (p *planner) checkGone(ctx context.Context, u Unit) error {
+	if err := p.checkLost(ctx, u.Name, u.BoundTo, stops); err != nil {
+		return err
+	}
+	if u.Returns {
+		return p.checkAgain(ctx, u)
+	}
+	gone := u.ending()
+	gone.Starts, gone.OnFailure, gone.Stops = slices.Concat(u.OnSuccess, u.OnFailure), nil, nil
+	return p.checkStarts(ctx, gone)
+}
