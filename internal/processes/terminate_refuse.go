@@ -87,6 +87,9 @@ func (p *Termination) refuse(ctx context.Context) error {
 	if err := p.refuseServer(); err != nil {
 		return err
 	}
+	if device := p.facts.Watchdog; device != "" {
+		return p.protectedAs("it holds " + sanitize.Quoted(device, maxPoint) + ", a watchdog that resets the machine when nobody writes to it any more").WithFix(p.instead())
+	}
 	return p.refuseSession(ctx)
 }
 

@@ -96,6 +96,9 @@ type Facts struct {
 	Parent     Relative
 	Unit       Unit
 	Served     []Served
+	// Watchdog is the device that resets the machine unless the process keeps writing to it; empty where
+	// it has none open.
+	Watchdog string
 }
 
 // Served is a mounted file system that a process serves.

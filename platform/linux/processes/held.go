@@ -80,6 +80,7 @@ func (t *Terminator) more(ctx context.Context, pid int, f *processes.Facts) {
 	for _, m := range served[pid] {
 		f.Served = append(f.Served, processes.Served{Point: m.Point, System: m.User == 0})
 	}
+	f.Watchdog = t.watchdog(ctx, pid)
 	if group, err := t.proc.ControlGroup(pid); err == nil {
 		f.Unit = unitOf(group)
 	}

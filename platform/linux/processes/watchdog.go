@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package processes
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/platform/linux/procfs"
+	"sentinel/platform/unix/hostfile"
+)
+
+const (
+	// miscMajor and watchdogMinor are the numbers of /dev/watchdog (include/linux/miscdevice.h).
+	miscMajor, watchdogMinor = 10, 130
+	// maxWatchdogs bounds how many devices are looked at; the kernel makes at most 32
+	// (MAX_DOGS of drivers/watchdog).
+	maxWatchdogs = 64
+)
+
+// watchdog returns the watchdog that a process has open, "" for none. The kernel stops the timer of one that
+// is closed only after a letter that a process which is killed does not write
+// (Documentation/watchdog/watchdog-api.rst).
+func (t *Terminator) watchdog(ctx context.Context, pid int) (device string) {
+	// One of a user with too many files open has none that is known.
+	t.proc.OpenFiles(ctx, []int{pid}, func(f procfs.OpenFile) bool { //nolint:errcheck // see above
+		if bytes.HasPrefix(f.Link, []byte("/dev/watchdog")) && t.isWatchdog(f) {
+			device = string(f.Link)
+		}
+		return device == ""
+	})
+	return device
+}
+
+// isWatchdog goes by the numbers of the device: anybody can have a file of that name in a mount namespace of
+// their own, even one of a file system that does not answer, which is not asked.
+func (t *Terminator) isWatchdog(f procfs.OpenFile) bool {
+	var stat unix.Statx_t
+	path := filepath.Join(t.root, "proc", strconv.Itoa(f.Task), "fd", strconv.Itoa(f.FD))
+	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE, &stat)
+	if err != nil || stat.Mode&unix.S_IFMT != unix.S_IFCHR {
+		return false
+	}
+	major, minor := stat.Rdev_major, stat.Rdev_minor
+	return major == miscMajor && minor == watchdogMinor || t.knownWatchdog(fmt.Sprintf("%d:%d", major, minor))
+}
+
+func (t *Terminator) knownWatchdog(number string) bool {
+	class := filepath.Join(t.root, "sys/class/watchdog")
+	names, err := hostfile.Names(class, maxWatchdogs)
+	if err != nil {
+		return false
+	}
+	for _, name := range names {
+		if text, err := hostfile.Text(filepath.Join(class, name, "dev")); err == nil && text == number {
+			return true
+		}
+	}
+	return false
+}
