@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/platform/unix/hostfile"
 )
 
 // A sigLevel is what pacman asks of the signatures of packages (pacman.conf(5)), and the line that sets it last.
@@ -132,15 +133,15 @@ func (r *pacmanReader) line(at sourceLine, depth int) error {
 // include reads the files that a pattern of glob(7) names. None is an error for pacman, too.
 func (r *pacmanReader) include(pattern string, depth int) error {
 	directory, last := path.Split(pattern)
-	if !path.IsAbs(pattern) || strings.ContainsAny(directory, "*?[") {
+	if !path.IsAbs(pattern) || strings.ContainsAny(directory, `*?[\`) {
 		return errors.New("an Include that is relative, or has a wildcard in the name of a folder, is not followed")
 	}
-	if !strings.ContainsAny(last, "*?[") {
+	if !strings.ContainsAny(last, `*?[\`) {
 		return r.file(pattern, depth)
 	}
 	names, err := r.m.names(path.Clean(directory), maxIncluded)
 	for _, name := range names {
-		if ok, bad := path.Match(last, name); ok && bad == nil && !strings.HasPrefix(name, ".") {
+		if hostfile.Glob(last, name) {
 			err = errors.Join(err, r.file(path.Join(directory, name), depth))
 		}
 	}

@@ -20,6 +20,7 @@ var pacmanCases = map[string]struct{ config, included, says string }{
 	"optional for packages":  {"[options]\nSigLevel = Required\n[core]\nSigLevel = PackageOptional\n", "", "/etc/pacman.conf:4: SigLevel = PackageOptional"},
 	"nowhere":                {"[options]\n[core]\nServer = http://x.example\n", "", "/etc/pacman.conf: SigLevel is not set: a package without a signature is taken"},
 	"where it matters":       {"[options]\n[core]\nSigLevel = Required\n", "", ""},
+	"a list of glob(3)":      {"[options]\nSigLevel = Required\n[core]\nInclude = ROOT/etc/own/[!b]*.list\n", "SigLevel=Never\n", "/etc/own/a.list:1: SigLevel=Never"},
 	"never, included":        {"[options]\nSigLevel = Required\n[core]\nInclude = ROOT/etc/own/*.list\n", "SigLevel=Never\n", "/etc/own/a.list:1: SigLevel=Never"},
 	"a section, included":    {"[options]\nSigLevel = Required\n[core]\nInclude = ROOT/etc/own/a.list\nSigLevel = Never\n", "[extra]\n", "/etc/pacman.conf:5: SigLevel = Never"},
 	"trusts all":             {"[options]\nSigLevel = Required TrustAll\n[core]\n", "", "/etc/pacman.conf:2: SigLevel = Required TrustAll"},

@@ -5,11 +5,11 @@ package audit
 import (
 	"errors"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/platform/unix/hostfile"
 )
 
 // A repositoryDialect is how a package manager reads files of repositories.
@@ -116,7 +116,7 @@ func (s repositorySection) evidence(key string) string {
 // override has settings count that another section has: those of main in a later file, and those of an override,
 // whose name is a pattern (dnf5.conf(5)).
 func (s repositorySection) override(by repositorySection) {
-	if ok, err := path.Match(by.name, s.name); ok && err == nil {
+	if hostfile.Fnmatch(by.name, s.name) {
 		maps.Copy(s.settings, by.settings)
 	}
 }

@@ -294,7 +294,9 @@ func (s *survey) effective(set *unitSet, name string) unit {
 func (s *survey) programs(u unit) ([]string, error) {
 	list, err := u.programs()
 	for _, pattern := range u.environmentFiles {
-		for _, name := range s.matches(strings.TrimPrefix(pattern, "-")) {
+		names, unread := s.matches(strings.TrimPrefix(pattern, "-"))
+		err = cmp.Or(err, unread)
+		for _, name := range names {
 			if f, ok := s.open(name); ok {
 				sh := shellscript.NewReader(len(f.raw)) // each unit may name the file
 				list = append(list, loadedBy(s.text(f), sh)...)
@@ -305,19 +307,23 @@ func (s *survey) programs(u unit) ([]string, error) {
 	return shellscript.Once(list), err
 }
 
+var errFolders = errors.New("an EnvironmentFile has a wildcard in the name of a folder, which is not followed")
+
 // matches are the files that a pattern of names in one directory stands for (systemd.exec(5)).
-func (s *survey) matches(pattern string) []string {
+func (s *survey) matches(pattern string) (list []string, err error) {
 	directory, base := path.Split(pattern)
-	if !strings.ContainsAny(base, `*?[`) {
-		return []string{pattern}
+	switch {
+	case strings.ContainsAny(directory, `*?[\`):
+		return nil, errFolders
+	case !strings.ContainsAny(base, `*?[\`):
+		return []string{pattern}, nil
 	}
-	var list []string
 	for _, name := range s.names(directory) {
-		if ok, err := path.Match(base, name); ok && err == nil {
+		if hostfile.Glob(base, name) {
 			list = append(list, path.Join(directory, name))
 		}
 	}
-	return list
+	return list, nil
 }
 
 func (s *survey) dropInEntries(set *unitSet, kind startup.Kind) {

@@ -101,13 +101,18 @@ func TestUnitsTellWhatTheirVariablesMakeThemLoad(t *testing.T) {
 		"etc/systemd/system/dev-sdb.swap":           "[Swap]\nWhat=/dev/sdb\nEnvironmentFile=-/etc/default/swap\n",
 		"etc/systemd/system/web.service":            "[Service]\nExecStart=/usr/bin/web\nEnvironmentFile=/etc/old\nEnvironmentFile=\nEnvironmentFile=/etc/default/web*\nEnvironmentFile=/etc/none\n",
 		"etc/systemd/system/srv.mount.d/extra.conf": "[Mount]\nEnvironment=\"LD_AUDIT=/opt/audit.so\"\n",
-		"etc/old":               "LD_PRELOAD=/opt/old.so\n",
-		"etc/default/swap":      "#LD_PRELOAD=/opt/not.so\nLD_PRELOAD=\"/opt/swap.so\"\n",
-		"etc/default/web":       "OPTIONS=-a /opt/no\n",
-		"etc/default/web-local": " LD_PRELOAD=/opt/web.so:/opt/two.so\n",
+		"etc/systemd/system/glob.service":           "[Service]\nExecStart=/usr/bin/glob\nEnvironmentFile=/etc/glob/[!a]*\n",
+		"etc/systemd/system/far.service":            "[Service]\nExecStart=/usr/bin/far\nEnvironmentFile=/etc/d*/swap\n",
+		"etc/glob/a":                                "LD_PRELOAD=/opt/not.so\n",
+		"etc/glob/evil":                             "LD_PRELOAD=/opt/evil.so\n",
+		"etc/old":                                   "LD_PRELOAD=/opt/old.so\n",
+		"etc/default/swap":                          "#LD_PRELOAD=/opt/not.so\nLD_PRELOAD=\"/opt/swap.so\"\n",
+		"etc/default/web":                           "OPTIONS=-a /opt/no\n",
+		"etc/default/web-local":                     " LD_PRELOAD=/opt/web.so:/opt/two.so\n",
 	}, nil)
 	want := map[string]string{
 		"mnt.mount": "/opt/mount.so", "dev-sdb.swap": "/opt/swap.so", "web.service": "/usr/bin/web /opt/web.so /opt/two.so", "srv.mount": "/opt/audit.so", "srv.mount: extra.conf": "/opt/audit.so",
+		"glob.service": "/usr/bin/glob /opt/evil.so", "far.service": "/usr/bin/far",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -260,6 +265,19 @@ func TestParsingCostsItsOwnUser(t *testing.T) {
 		}
 		if diff := cmp.Diff(slices.Sorted(slices.Values(c.files)), slices.Sorted(slices.Values(files))); diff != "" || !slices.Equal(unread, c.unread) {
 			t.Errorf("%s, unread %q", diff, s.unread)
+		}
+	}
+}
+
+// A pattern that is not followed is not one that stands for nothing.
+func TestFilesOfVariablesThatAreNotFollowedAreTold(t *testing.T) {
+	for pattern, want := range map[string][]string{"/etc/d*/swap": {"/etc/systemd/system/a.service"}, "/etc/default/swap": nil, "/etc/default/*": nil} {
+		var unseen []string
+		for _, u := range surveyed(t, testenv.Plant(t, map[string]string{"etc/systemd/system/a.service": "[Service]\nExecStart=/usr/bin/a\nEnvironmentFile=" + pattern + "\n"}), nil).Unseen {
+			unseen = append(unseen, u.Path)
+		}
+		if diff := cmp.Diff(want, unseen); diff != "" {
+			t.Errorf("%s: %s", pattern, diff)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"sentinel/platform/unix/hostfile"
 )
 
 // Bounds of one configuration. The depth is that of sshd (SERVCONF_MAX_DEPTH).
@@ -270,7 +272,7 @@ func (r *reader) look(place string) {
 
 func (r *reader) matching(pattern string) ([]string, error) {
 	dir, last := path.Split(pattern)
-	if strings.ContainsAny(dir, "*?[") {
+	if strings.ContainsAny(dir, `*?[\`) {
 		return nil, ErrPattern
 	}
 	names, err := r.tree.Names(path.Clean(dir))
@@ -279,10 +281,7 @@ func (r *reader) matching(pattern string) ([]string, error) {
 	}
 	var list []string
 	for _, name := range names {
-		hidden := strings.HasPrefix(name, ".") && !strings.HasPrefix(last, ".") // glob(7)
-		if ok, err := path.Match(last, name); err != nil {
-			return nil, ErrSyntax
-		} else if ok && !hidden {
+		if hostfile.Glob(last, name) {
 			list = append(list, path.Join(dir, name))
 		}
 	}

@@ -58,6 +58,7 @@ func TestTheFirstValueWins(t *testing.T) {
 			"/etc/ssh/sshd_config.d/a.conf": "X11Forwarding no\n", "/etc/ssh/sshd_config.d/c.txt": "x y\n", "/etc/ssh/sshd_config.d/.d.conf": "x y\n"},
 			map[string]string{"x11forwarding no": "/etc/ssh/sshd_config.d/a.conf"}, nil, nil},
 		{"an include of nothing", tree{start: "Include /none/*.conf /none/x\nA b\n"}, map[string]string{"a b": start}, nil, nil},
+		{"lists of glob(3)", tree{start: "Include x/[!0]*.conf y/[[:alpha:]]*\n", "/etc/ssh/x/evil.conf": "Match all\nA b\n", "/etc/ssh/x/0.conf": "A c\n", "/etc/ssh/y/z": "D e\n"}, map[string]string{"a b": "/etc/ssh/x/evil.conf", "d e": "/etc/ssh/y/z"}, []string{"/etc/ssh/x/evil.conf:2: a b (Match all)"}, nil},
 		{"a block of Match", tree{start: "A b\nMatch User mira Address *\nA c\nMatch all\nD e\n"}, map[string]string{"a b": start, "d e": start},
 			[]string{start + ":3: a c (Match User mira Address *)", start + ":5: d e (Match all)"}, nil},
 		{"a Match ends with its file", tree{start: "Include a\nB c\n", "/etc/ssh/a": "Match User x\nB d\n"}, map[string]string{"b c": start},
@@ -68,6 +69,7 @@ func TestTheFirstValueWins(t *testing.T) {
 		{"an open quote", tree{start: "A b\nC \"d\nE f\n"}, map[string]string{"a b": start}, nil, ErrSyntax},
 		{"no keyword", tree{start: "= b\n"}, map[string]string{}, nil, ErrSyntax},
 		{"a wildcard folder", tree{start: "Include /etc/*/x\nA b\n"}, map[string]string{}, nil, ErrPattern},
+		{"a backslash in a folder", tree{start: "Include /etc/ssh/x\\.d/a\n", "/etc/ssh/x.d/a": "A b\n"}, map[string]string{}, nil, ErrPattern},
 		{"an include of itself", tree{start: "A b\nInclude " + start + "\n"}, map[string]string{"a b": start}, nil, ErrTooMany},
 		{"an include of itself twice", tree{start: "A b\nInclude " + start + " " + start + "\n"}, map[string]string{"a b": start}, nil, ErrTooMany},
 	} {
