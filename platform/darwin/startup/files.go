@@ -52,6 +52,9 @@ func (s *survey) table(name string, form crontab.Form, user string) {
 	if err := table.Unread(); err != nil {
 		s.miss(name, err)
 	}
+	if table.Left != "" {
+		s.add(f, startup.Entry{Kind: startup.CronJob, Name: path.Base(name) + ": what is not read", Identity: "unread", Content: table.Left, User: user, Origin: startup.NoPackage})
+	}
 	for _, v := range table.Variables {
 		s.add(f, startup.Entry{
 			Kind: startup.CronJob, Name: path.Base(name) + ": " + v.Name, Line: v.Line, Identity: v.Name, Content: v.Value, When: "with each job below it", User: user, Enabled: new(true), Origin: startup.NoPackage,
@@ -61,10 +64,12 @@ func (s *survey) table(name string, form crontab.Form, user string) {
 		if j.User == "" {
 			j.User = user
 		}
-		identity := strings.Join([]string{j.When, j.User, j.Command}, "\x00")
+		if j.Path != "" {
+			f.shell.SearchElsewhere()
+		}
 		s.add(f, startup.Entry{
-			Kind: startup.CronJob, Name: path.Base(name), Line: j.Line, Identity: identity, Content: identity, When: j.When, User: j.User, Enabled: new(true), Origin: startup.NoPackage,
-		}, f.shell.Programs(j.Command)...)
+			Kind: startup.CronJob, Name: path.Base(name), Line: j.Line, Identity: j.Identity(), Content: j.Identity(), When: j.When, User: j.User, Enabled: new(true), Origin: startup.NoPackage,
+		}, f.shell.Fed(j.Command, j.Input)...)
 	}
 }
 

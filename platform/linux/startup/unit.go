@@ -71,6 +71,8 @@ func (u *unit) read(name, text string) {
 			}
 		case name == "Environment":
 			u.environment = append(u.environment, value)
+		case name == "ExecSearchPath":
+			u.environment = append(u.environment, "PATH="+value)
 		case name == "EnvironmentFile":
 			if u.environmentFiles = append(u.environmentFiles, value); value == "" {
 				u.environmentFiles = nil
@@ -91,24 +93,23 @@ func (u *unit) read(name, text string) {
 
 // programs are those that the unit runs, and libraries that it makes them load, as far as its files let
 // them be found.
-func (u unit) programs() ([]string, error) {
-	var list []string
-	sh := shellscript.NewReader(u.size)
+func (u unit) programs(sh *shellscript.Reader) ([]string, error) {
+	var list, loaded []string
+	for _, line := range u.environment {
+		loaded = append(loaded, sh.Environment(unitfile.Words(line))...)
+	}
 	for _, setting := range commandSettings {
 		for _, line := range u.commands[setting] {
 			list = append(list, execPrograms(line, sh)...)
 		}
 	}
-	for _, line := range u.environment {
-		list = append(list, sh.Command(unitfile.Words(line))...)
-	}
-	return shellscript.Once(list), sh.Err()
+	return shellscript.Once(append(list, loaded...)), sh.Err()
 }
 
-// loadedBy returns the libraries that the variables of a file make programs load.
+// loadedBy returns what the variables of a file make programs load or run.
 func loadedBy(text string, sh *shellscript.Reader) []string {
 	var list []string
-	unitfile.Variables(text, func(name, value string) { list = append(list, sh.Command([]string{name + "=" + value})...) })
+	unitfile.Variables(text, func(name, value string) { list = append(list, sh.Environment([]string{name + "=" + value})...) })
 	return list
 }
 

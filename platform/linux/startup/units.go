@@ -290,21 +290,33 @@ func (s *survey) effective(set *unitSet, name string) unit {
 	return u
 }
 
-// programs are those of a unit of the system, and the libraries that its files of variables make them load.
+// programs are those of a unit of the system, and what its files of variables make them load or run.
 func (s *survey) programs(u unit) ([]string, error) {
-	list, err := u.programs()
+	sh := shellscript.NewReader(u.size)
+	loaded, unread := s.variables(u, sh)
+	list, err := u.programs(sh)
+	return shellscript.Once(append(list, loaded...)), cmp.Or(unread, err)
+}
+
+// variables returns what the variables in files of a unit make its programs load or run, for which sh then has the
+// directories that they are looked for in.
+func (s *survey) variables(u unit, sh *shellscript.Reader) (list []string, err error) {
 	for _, pattern := range u.environmentFiles {
 		names, unread := s.matches(strings.TrimPrefix(pattern, "-"))
 		err = cmp.Or(err, unread)
 		for _, name := range names {
-			if f, ok := s.open(name); ok {
-				sh := shellscript.NewReader(len(f.raw)) // each unit may name the file
-				list = append(list, loadedBy(s.text(f), sh)...)
-				err = cmp.Or(err, sh.Err())
+			f, ok := s.open(name)
+			if !ok {
+				continue
+			}
+			of := shellscript.NewReader(len(f.raw)) // each unit may name the file
+			list = append(list, loadedBy(s.text(f), of)...)
+			if err = cmp.Or(err, of.Err()); of.Elsewhere() {
+				sh.SearchElsewhere()
 			}
 		}
 	}
-	return shellscript.Once(list), err
+	return list, err
 }
 
 var errFolders = errors.New("an EnvironmentFile has a wildcard in the name of a folder, which is not followed")

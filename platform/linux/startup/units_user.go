@@ -134,7 +134,8 @@ func (s *survey) programsOf(m *manager, unitName string, f file) []string {
 	programs, known := m.runs[f.name]
 	if !known {
 		var err error
-		programs, err = s.parse(m, unitName, f).programs()
+		u := s.parse(m, unitName, f)
+		programs, err = u.programs(shellscript.NewReader(u.size))
 		s.overlook(f.name, err)
 		programs = programs[:min(len(programs), maxPrograms+1)]
 		m.runs[f.name] = programs

@@ -6,20 +6,23 @@ package crontab
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 
 	"sentinel/internal/lazyregexp"
+	"sentinel/platform/unix/shellscript"
 )
 
-// Bounds of a table.
+// Bounds of a table. That of a line is above those of all versions of cron: cronie has 128 KiB for a command.
 const (
 	MaxEntries = 1000
-	maxLine    = 4096 // bytes
+	maxLine    = 256 << 10 // bytes
 )
 
 // A Form is the form of the lines of a table.
@@ -32,12 +35,23 @@ const (
 	Anacron              // period, delay, name, command
 )
 
-// An Entry is one job.
+// An Entry is one job. Its texts have any bytes but NUL and newline, the input newlines too.
 type Entry struct {
 	Line    int
 	When    string // "*/5 * * * *", "@reboot"; of anacron "7 days", "@monthly"
 	User    string // of a system table
-	Command string // for the shell; what follows a percent sign is its input and left out
+	Command string // for the shell
+	Input   string // that the command reads; "" for none
+	Path    string // the PATH of the table, where it has other directories than those of the system; else ""
+}
+
+// Identity tells a job from others of its table.
+func (e Entry) Identity() string {
+	parts := []string{e.When, e.User, e.Command}
+	if e.Input != "" {
+		parts = append(parts, e.Input)
+	}
+	return strings.Join(parts, "\x00")
 }
 
 // A Variable is one that has every job below it run, or load, a file.
@@ -54,17 +68,13 @@ func (v Variable) Words() []string {
 	return []string{v.Name + "=" + v.Value}
 }
 
-// starters are the variables of which cron, its shell or the loader of programs makes something run.
-var starters = []string{"SHELL", "BASH_ENV", "ENV", "LD_AUDIT", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES"}
-
 // usualShells are what SHELL is on most machines.
 var usualShells = []string{"sh", "bash", "dash", "zsh", "ksh"}
 
 var (
-	assignment = lazyregexp.New(`^["']?([A-Za-z_][A-Za-z0-9_]*)["']?\s*=\s*(.*)$`)
-	timeField  = lazyregexp.New(`^[-0-9A-Za-z*,/~?#]{1,100}$`)
-	nickname   = lazyregexp.New(`^@[a-z_]{1,20}$`)
-	account    = lazyregexp.New(`^[\w.$@+-]{1,64}(:[\w.$@+/-]{0,128})?$`)
+	assignment = lazyregexp.New(`^["']?([^\s"'=]+)["']?\s*=\s*(.*)$`)
+	timeField  = lazyregexp.New(`^[-0-9A-Za-z*,/~?#]+$`)
+	nickname   = lazyregexp.New(`^@[A-Za-z0-9_]+$`)
 )
 
 // A Table is what was read of one.
@@ -73,8 +83,17 @@ type Table struct {
 	Bad     int     // lines that cron would not take: it refuses a whole table for one
 	First   int     // the number of the first of them
 	More    int     // jobs and variables beyond those
-	// Variables are at most [MaxEntries], without shells that are usual.
+	// Left is the digest of the lines that Bad and More count: SHA-256 in hex, "" for none.
+	Left string
+	// Variables are at most [MaxEntries], without shells and directories of programs that are usual.
 	Variables []Variable
+}
+
+// A reader is at one line of a table.
+type reader struct {
+	Table
+	path string
+	left hash.Hash
 }
 
 // Unread says what of the table is not among its entries; nil is nothing.
@@ -93,48 +112,77 @@ func (t Table) Unread() error {
 }
 
 // Parse reads a table.
-func Parse(raw []byte, form Form) (t Table) {
+func Parse(raw []byte, form Form) Table {
+	r := reader{left: sha256.New()}
 	number := 0
 	for line := range bytes.Lines(raw) {
 		number++
-		text := strings.TrimSpace(string(line))
-		if text == "" || text[0] == '#' {
-			continue
-		}
-		if match := assignment.Get().FindStringSubmatch(text); match != nil {
-			t.variable(Variable{number, match[1], strings.Trim(match[2], `"'`)})
-			continue
-		}
-		e, ok := parseLine(text, form)
-		e.Line = number
-		switch {
-		case ok && len(t.Entries) < MaxEntries:
-			t.Entries = append(t.Entries, e)
-		case ok:
-			t.More++
-		default:
-			t.Bad++
-			t.First = cmp.Or(t.First, number)
-		}
+		r.line(number, strings.TrimSpace(string(line)), form)
 	}
-	return t
+	if r.Bad+r.More > 0 {
+		r.Left = hex.EncodeToString(r.left.Sum(nil))
+	}
+	return r.Table
 }
 
-// variable keeps one that starts something.
-func (t *Table) variable(v Variable) {
-	directory, name := path.Split(v.Value)
-	usual := v.Name == "SHELL" && slices.Contains(usualShells, name) && slices.Contains([]string{"/bin/", "/usr/bin/"}, directory)
-	switch {
-	case v.Value == "" || usual || !slices.Contains(starters, v.Name):
-	case len(t.Variables) < MaxEntries && len(v.Value) <= maxLine:
-		t.Variables = append(t.Variables, v)
-	default:
-		t.More++
+func (r *reader) line(number int, whole string, form Form) {
+	if whole == "" || whole[0] == '#' {
+		return
 	}
+	text, _, _ := strings.Cut(whole, "\x00") // where a text ends for cron
+	match := assignment.Get().FindStringSubmatch(text)
+	taken := false
+	if match != nil {
+		taken = r.variable(Variable{number, match[1], strings.Trim(match[2], `"'`)})
+	} else {
+		taken = r.job(number, text, form)
+	}
+	if !taken {
+		r.left.Write([]byte(whole + "\n"))
+	}
+}
+
+// variable keeps one that starts something, and reports whether it is kept or starts nothing.
+func (r *reader) variable(v Variable) bool {
+	directory, name := path.Split(v.Value)
+	usual := slices.Contains(usualShells, name) && slices.Contains([]string{"/bin/", "/usr/bin/"}, directory)
+	starts := shellscript.Starts(v.Name, v.Value) || v.Name == "SHELL" && v.Value != "" && !usual
+	if v.Name == "PATH" {
+		r.path = ""
+		if starts {
+			r.path = v.Value
+		}
+	}
+	switch {
+	case !starts:
+		return true
+	case len(r.Variables) == MaxEntries || len(v.Value) > maxLine:
+		r.More++
+		return false
+	}
+	r.Variables = append(r.Variables, v)
+	return true
+}
+
+// job keeps one, and reports whether it could.
+func (r *reader) job(number int, text string, form Form) bool {
+	e, ok := parseLine(text, form)
+	e.Line, e.Path = number, r.path
+	switch {
+	case !ok:
+		r.Bad++
+		r.First = cmp.Or(r.First, number)
+	case len(r.Entries) == MaxEntries:
+		r.More++
+	default:
+		r.Entries = append(r.Entries, e)
+		return true
+	}
+	return false
 }
 
 func parseLine(text string, form Form) (e Entry, ok bool) {
-	if len(text) > maxLine || strings.ContainsFunc(text, func(r rune) bool { return r != '\t' && unicode.IsControl(r) || r == unicode.ReplacementChar }) {
+	if len(text) > maxLine {
 		return e, false
 	}
 	if form == Anacron {
@@ -145,12 +193,9 @@ func parseLine(text string, form Form) (e Entry, ok bool) {
 	}
 	if form == System {
 		e.User, text = word(text)
-		if !account.Get().MatchString(e.User) {
-			return e, false
-		}
 	}
-	e.Command = command(text)
-	return e, e.Command != ""
+	e.Command, e.Input = command(text)
+	return e, e.Command != "" || e.Input != ""
 }
 
 // when takes the time from the beginning of a line: five fields or a nickname. A dash before it
@@ -194,13 +239,32 @@ func word(text string) (first, rest string) {
 	return text[:at], strings.TrimLeft(text[at:], " \t")
 }
 
-// command leaves out the input after the first percent sign without a backslash before it.
-func command(text string) string {
-	for i := range len(text) {
-		if text[i] == '%' && (i == 0 || text[i-1] != '\\') {
-			text = text[:i]
-			break
+// command splits at the first percent sign without a backslash before it: behind it is the input, in which others
+// are newlines (crontab(5)). A backslash before another character stays.
+func command(text string) (line, input string) {
+	var b strings.Builder
+	at := percent(text)
+	line = strings.TrimSpace(unescaped(text[:at]))
+	for at < len(text) {
+		text = text[at+1:]
+		at = percent(text)
+		b.WriteString(unescaped(text[:at]) + "\n")
+	}
+	return line, b.String()
+}
+
+// percent is where the first percent sign stands that no backslash escapes; the end of the text if there is none.
+func percent(text string) int {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '%':
+			return i
 		}
 	}
-	return strings.TrimSpace(strings.ReplaceAll(text, `\%`, "%"))
+	return len(text)
 }
+
+// unescaped is a text with its percent signs as they are meant.
+func unescaped(text string) string { return strings.ReplaceAll(text, `\%`, "%") }

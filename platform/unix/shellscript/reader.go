@@ -2,7 +2,10 @@
 
 package shellscript
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // Bounds of the work on what stands within a command: a byte of a script is looked at once for each
 // level of quotes, substitutions and here-documents that it is in.
@@ -18,8 +21,10 @@ var ErrCut = errors.New("it names more programs, or has more commands within com
 // than one command, and so at every level below: a few hundred bytes can stand for work without an
 // end. What is done for a file is bounded by its size.
 type Reader struct {
-	left int // bytes
-	cut  bool
+	left      int // bytes
+	cut       bool
+	elsewhere bool // programs are looked for in other directories than those of the system
+	moved     bool // the same, from where the script that is read says so
 }
 
 // NewReader returns the reader of a file of so many bytes.
@@ -34,12 +39,42 @@ func (r *Reader) Err() error {
 }
 
 // Programs returns the programs that a script names, each once, in their order: what can be a
-// command, without keywords and builtins, and files that it reads as a script.
-func (r *Reader) Programs(script string) []string { return frame{reader: r}.programs(script) }
+// command, without keywords and builtins, and files that it reads as a script. One without a directory is
+// "$PATH/NAME" where something names other directories than those of the system for it to be in.
+func (r *Reader) Programs(script string) []string { return r.Fed(script, "") }
+
+// Fed is Programs for a script of which the commands read input, which is a script for a shell among them.
+func (r *Reader) Fed(script, input string) []string {
+	return r.frame(&simple{input: input}).programs(script)
+}
+
+func (r *Reader) frame(in *simple) frame {
+	r.moved = r.elsewhere
+	return frame{reader: r, in: in}
+}
 
 // Command returns the programs of one command: the program itself, and if that runs another program
 // or a script, this one too.
-func (r *Reader) Command(words []string) []string { return frame{reader: r}.command(words) }
+func (r *Reader) Command(words []string) []string { return r.frame(nil).command(words) }
+
+// Environment returns what assignments "NAME=value" make programs load or run. All that is read afterwards runs in
+// this environment.
+func (r *Reader) Environment(assignments []string) (list []string) {
+	f := r.frame(nil)
+	for _, word := range assignments {
+		if strings.Contains(word, "=") {
+			list = append(list, f.loaded(word)...)
+		}
+	}
+	r.elsewhere = r.moved
+	return list
+}
+
+// Elsewhere reports whether programs without a directory are looked for in other directories than those of the system.
+func (r *Reader) Elsewhere() bool { return r.elsewhere }
+
+// SearchElsewhere has them looked for there.
+func (r *Reader) SearchElsewhere() { r.elsewhere = true }
 
 // part returns what may still be looked at of a text within another.
 func (r *Reader) part(text string) string {

@@ -34,6 +34,9 @@ type frame struct {
 func (f frame) programs(script string) []string {
 	var list []string
 	for _, c := range f.reader.commands(script, f.dir) {
+		if c.from == nil {
+			c.from = f.in // what nobody writes to reads what the whole reads
+		}
 		for _, name := range (frame{c.dir, c, f.depth, f.reader}).command(c.words) {
 			list = f.reader.withName(list, name)
 		}
@@ -63,7 +66,7 @@ func (r *Reader) withName(list []string, name string) []string {
 }
 
 func isUsual(name string) bool {
-	return !strings.Contains(name, "/") || slices.ContainsFunc([]string{"/usr/", "/bin/", "/sbin/"}, func(dir string) bool { return strings.HasPrefix(name, dir) })
+	return isBare(name) || slices.ContainsFunc([]string{"/usr/", "/bin/", "/sbin/"}, func(dir string) bool { return strings.HasPrefix(name, dir) })
 }
 
 // within returns the programs of a command line within another.
@@ -89,13 +92,7 @@ func Once(list []string) []string {
 	return once
 }
 
-// loaders are variables that make programs load or run a file.
-var loaders = []string{"LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV"}
-
-// prompts are variables of which a shell runs the substitutions.
-var prompts = []string{"PS0", "PS1", "PS2", "PS4", "PROMPT", "RPROMPT"}
-
-var assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?\+?=`)
+var assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*(?:%%|\[[^]]*\])?\+?=`)
 
 // ignored are words of a shell that start nothing.
 var ignored = words(`if then else elif fi for while until do done case esac in function select ! { } [[ ]] [ ] ( )
@@ -153,14 +150,30 @@ func (f frame) command(list []string) []string {
 		return append(found, f.command(rest)...)
 	case r != nil:
 		if strings.Contains(name, "/") || r.named && !ignored(name) {
-			found = append(found, f.named(name)...)
+			found = append(found, f.program(name)...)
 		}
 		return append(found, f.run(r, rest)...)
 	case ignored(name):
 		return found
 	default:
-		return append(found, f.named(name)...)
+		return append(found, f.program(name)...)
 	}
+}
+
+// byPath stands before a program that is looked for in directories that the script, or what it runs in, names: no
+// system's program is shown for it.
+const byPath = "$PATH/"
+
+// isBare reports whether a name is without a directory in what was read.
+func isBare(name string) bool { return !strings.Contains(strings.TrimPrefix(name, byPath), "/") }
+
+// program is named for what is run.
+func (f frame) program(word string) []string {
+	list := f.named(word)
+	if len(list) == 1 && f.reader.moved && isBare(list[0]) {
+		list[0] = byPath + list[0]
+	}
+	return list
 }
 
 // aliases are the programs of aliases that have a directory. The others are mostly what the alias
@@ -171,7 +184,7 @@ func (f frame) aliases(list []string) []string {
 		_, text, _ := strings.Cut(word, "=")
 		found = append(found, f.within(text)...)
 	}
-	return slices.DeleteFunc(found, func(name string) bool { return !strings.Contains(name, "/") })
+	return slices.DeleteFunc(found, isBare)
 }
 
 // named returns a word that can be shown as the name of a program, with the directory it is in.
@@ -194,26 +207,6 @@ func (f frame) file(word string) []string {
 		word = "./" + word
 	}
 	return f.named(word)
-}
-
-// loaded are the files that an assignment makes every program load, and the programs in it that a
-// shell runs before it prompts.
-func (f frame) loaded(word string) []string {
-	name, value, _ := strings.Cut(word, "=")
-	name, _, _ = strings.Cut(strings.TrimSuffix(name, "+"), "[")
-	switch {
-	case name == "PROMPT_COMMAND":
-		return f.within(value)
-	case slices.Contains(prompts, name):
-		return f.within(`: "` + strings.ReplaceAll(value, `"`, "") + `"`)
-	case !slices.Contains(loaders, name):
-		return nil
-	}
-	var list []string
-	for file := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ':' || r == ' ' }) {
-		list = append(list, f.named(file)...)
-	}
-	return list
 }
 
 var nameForm = lazyregexp.New(`^(?:~|\$HOME|\$\{HOME\})?[\w./+@:,%-]+$`)

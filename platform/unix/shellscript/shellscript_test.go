@@ -117,6 +117,73 @@ func TestArgumentsAreNotNamed(t *testing.T) {
 	}
 }
 
+// What a variable makes a program load or run is named as what is run, and no value of another kind is.
+func TestVariablesNameWhatTheyMakeRun(t *testing.T) {
+	for text, want := range map[string][]string{
+		"LD_LIBRARY_PATH=/opt/a:$LD_LIBRARY_PATH": {"/opt/a"}, "export LD_LIBRARY_PATH=/opt/a${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}": {"/opt/a"}, "PYTHONPATH=/opt/a:/opt/b": {"/opt/a", "/opt/b"}, "PERL5LIB=/opt/a": {"/opt/a"},
+		"PERL5OPT='-Msecret -I/opt/a'": nil, "RUBYOPT=-r/opt/a.rb": {"/opt/a.rb"}, "export NODE_OPTIONS='--require /opt/a.js --max-old-space-size=1'": {"/opt/a.js"}, "PYTHONSTARTUP=/opt/a.py python3": {"/opt/a.py", "python3"},
+		"env 'BASH_FUNC_ls%%=() { /opt/a secret; }' bash": {"/opt/a", "bash"}, "EDITOR=/opt/a": nil, "PERL5DB=secret": nil, "path=/opt/a": nil,
+		"export PATH=$HOME/bin:~/.local/bin:$PATH TOKEN=abc": nil, "PATH=/opt/a:$PATH": {"/opt/a"}, "PATH=$HOME/.x:/usr/bin": {"$HOME/.x"},
+	} {
+		if diff := cmp.Diff(want, programs(text)); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+}
+
+// A program is not one of the system where it is looked for elsewhere first.
+func TestProgramsAreLookedForInThePathThatIsSet(t *testing.T) {
+	for text, want := range map[string][]string{
+		"ls; PATH=/mnt/.x:/usr/bin; ls; /bin/ls": {"ls", "/mnt/.x", "$PATH/ls", "/bin/ls"}, "PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH; ls": {"ls"}, "export PATH=\"${PATH}:/usr/games/\"; ls": {"ls"},
+		"PATH=$PATH:; ls": {"$PATH/ls"}, "PATH=:/bin; ls": {"$PATH/ls"}, "PATH=/bin::/usr/bin; ls": {"$PATH/ls"}, "PATH=$X:/bin; ls": {"$PATH/ls"}, "PATH=bin ls": {"$PATH/ls"}, "PATH=${PATH:+$PATH:}/opt/a sh -c ls": {"/opt/a", "$PATH/sh", "$PATH/ls"},
+		"PATH=~/bin:$PATH; alias l=ls x=/opt/x": {"/opt/x"}, "env PATH=/opt/a ls": {"/opt/a", "$PATH/ls"}, "PATH=/opt/a; LD_PRELOAD=a.so ls": {"/opt/a", "a.so", "$PATH/ls"},
+	} {
+		if diff := cmp.Diff(want, programs(text)); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+	r := NewReader(100)
+	r.Programs("PATH=/opt/a")
+	if got := r.Programs("ls"); !slices.Equal(got, []string{"ls"}) || r.Elsewhere() {
+		t.Errorf("%q of another script", got)
+	}
+	if got := r.Environment([]string{"no", "PATH=/opt/a"}); !slices.Equal(got, []string{"/opt/a"}) || !r.Elsewhere() {
+		t.Errorf("%q", got)
+	}
+	if got := slices.Concat(r.Programs("ls"), r.Command([]string{"nice", "ls"})); !slices.Equal(got, []string{"$PATH/ls", "$PATH/ls"}) {
+		t.Errorf("%q in the environment", got)
+	}
+}
+
+func TestVariablesThatStartSomething(t *testing.T) {
+	for name, values := range map[string]map[string]bool{
+		"PATH":            {"": false, "/usr/bin:/bin": false, "/usr/bin:/opt/a": true, "/usr/bin:": true, "$PATH": false, "~/bin": true},
+		"LD_LIBRARY_PATH": {"": false, "/usr/lib": true}, "BASH_FUNC_ls%%": {"() { x; }": true}, "NODE_OPTIONS": {"-x": true}, "MAILTO": {"root": false}, "BASH_FUNC": {"x": false},
+	} {
+		for value, want := range values {
+			if Starts(name, value) != want {
+				t.Errorf("%s=%q", name, value)
+			}
+		}
+	}
+}
+
+// The first that reads takes the input of the whole, however deep it stands.
+func TestInputIsReadByTheFirstThatReadsIt(t *testing.T) {
+	for _, c := range []struct {
+		script, input string
+		want          []string
+	}{
+		{"/bin/sh", "/tmp/.evil --beacon\n", []string{"/bin/sh", "/tmp/.evil"}}, {"cat | sh -s secret", "/tmp/a", []string{"cat", "sh", "/tmp/a"}}, {"true; sh -c 'exec sudo bash'", "/tmp/a", []string{"sh", "bash", "/tmp/a"}},
+		{"mail -s x root", "/tmp/a", []string{"mail"}}, {"sh -c ls", "/tmp/a", []string{"sh", "ls"}}, {"echo /opt/b | sh; sh", "/tmp/a", []string{"sh", "/opt/b", "/tmp/a"}}, {"sh; sh", "/tmp/a", []string{"sh", "/tmp/a"}},
+		{"sh -c sh <<E\n/opt/c\nE", "/tmp/a", []string{"sh", "/opt/c"}}, {"x=$(sh)", "/tmp/a", []string{"sh", "/tmp/a"}}, {"at now", "/tmp/a", []string{"at", "/tmp/a"}}, {"", "/tmp/a", nil},
+	} {
+		if diff := cmp.Diff(c.want, NewReader(100).Fed(c.script, c.input)); diff != "" {
+			t.Errorf("%q: %s", c.script, diff)
+		}
+	}
+}
+
 func TestCommandsThatRunOthers(t *testing.T) {
 	if diff := cmp.Diff([]string{"/bin/bash", "/opt/x.sh"}, NewReader(0).Command([]string{"/bin/bash", "-e", "/opt/x.sh", "/other"})); diff != "" {
 		t.Error(diff)
