@@ -33,13 +33,14 @@ var shellFiles = []string{
 // homeFiles are what shells and sessions read for one user.
 var homeFiles = []string{
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", // bash(1)
-	".bash_aliases", ".bash_completion", // .bashrc of Debian, bash_completion
+	".bash_aliases", ".bash_completion", ".config/bash_completion", // .bashrc of Debian, bash_completion
 	".zshenv", ".zprofile", ".zshrc", ".zlogin", ".zlogout", // zsh(1)
 	".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", // ksh(1), mksh(1), tcsh(1)
-	".config/fish/config.fish",                                                                 // fish(1)
-	".pam_environment",                                                                         // pam_env.conf(5)
-	".xprofile", ".xsession", ".xsessionrc", ".xinitrc", ".xserverrc", ".Xclients", ".gnomerc", // Xsession(5), xinit(1)
+	".config/fish/config.fish",                                                                                           // fish(1)
+	".pam_environment",                                                                                                   // pam_env.conf(5)
+	".xprofile", ".xsession", ".Xsession", ".xsessionrc", ".xinputrc", ".xinitrc", ".xserverrc", ".Xclients", ".gnomerc", // Xsession(5), xinit(1)
 	".ssh/rc", ".ssh/environment", // sshd(8)
+	".i18n", // lang.sh of Fedora
 }
 
 // A homeDir is a directory of a user from whose files something starts.
@@ -51,22 +52,34 @@ type homeDir struct {
 }
 
 var homeDirs = []homeDir{
-	{".config/autostart", ".desktop", startup.Autostart, "graphical login"},                // Desktop Application Autostart Specification
-	{".local/share/dbus-1/services", ".service", startup.DBusService, "a call on the bus"}, // dbus-daemon(1)
-	{".config/environment.d", ".conf", startup.ShellStart, "login"},                        // environment.d(5)
-	{".config/fish/conf.d", ".fish", startup.ShellStart, "shell"},                          // fish(1)
-	{".local/share/fish/vendor_conf.d", ".fish", startup.ShellStart, "shell"},              // fish(1)
-	{".config/plasma-workspace/env", ".sh", startup.LoginScript, "graphical login"},        // startplasma of KDE
-	{".config/autostart-scripts", "", startup.LoginScript, "graphical login"},              // of KDE
-	{".config/user-tmpfiles.d", ".conf", startup.FileRule, "login"},                        // tmpfiles.d(5)
-	{".local/share/user-tmpfiles.d", ".conf", startup.FileRule, "login"},                   // tmpfiles.d(5)
-	{".config/containers/systemd", "", startup.UserUnit, "login"},                          // podman-systemd.unit(5)
-	{".config/systemd/user.control", "", "", ""},                                           // systemd.unit(5), for this and the next two
+	{".config/autostart", ".desktop", startup.Autostart, "graphical login"},                                      // Desktop Application Autostart Specification
+	{".local/share/dbus-1/services", ".service", startup.DBusService, "a call on the bus"},                       // dbus-daemon(1)
+	{".local/share/flatpak/exports/share/dbus-1/services", ".service", startup.DBusService, "a call on the bus"}, // flatpak(1)
+	{".config/systemd", "user.conf", startup.DropIn, "every service of the user"},                                // systemd-system.conf(5)
+	{".config/systemd/user.conf.d", ".conf", startup.DropIn, "every service of the user"},                        // systemd-system.conf(5)
+	{".bashrc.d", "", startup.ShellStart, "shell"},                                                               // .bashrc of Fedora
+	{".zshrc.d", "", startup.ShellStart, "shell"},                                                                // .zshrc of distributions
+	{".local/share/bash-completion/completions", "", startup.ShellStart, "completion"},                           // bash_completion
+	{".config/fish/functions", ".fish", startup.ShellStart, "shell"},                                             // fish(1)
+	{".config/fish/completions", ".fish", startup.ShellStart, "completion"},                                      // fish(1)
+	{".local/share/fish/vendor_functions.d", ".fish", startup.ShellStart, "shell"},                               // fish(1)
+	{".local/share/fish/vendor_completions.d", ".fish", startup.ShellStart, "completion"},                        // fish(1)
+	{".config/plasma-workspace/shutdown", "", startup.LoginScript, "graphical logout"},                           // startplasma of KDE
+	{".config/environment.d", ".conf", startup.ShellStart, "login"},                                              // environment.d(5)
+	{".config/fish/conf.d", ".fish", startup.ShellStart, "shell"},                                                // fish(1)
+	{".local/share/fish/vendor_conf.d", ".fish", startup.ShellStart, "shell"},                                    // fish(1)
+	{".config/plasma-workspace/env", ".sh", startup.LoginScript, "graphical login"},                              // startplasma of KDE
+	{".config/autostart-scripts", "", startup.LoginScript, "graphical login"},                                    // of KDE
+	{".config/user-tmpfiles.d", ".conf", startup.FileRule, "login"},                                              // tmpfiles.d(5)
+	{".local/share/user-tmpfiles.d", ".conf", startup.FileRule, "login"},                                         // tmpfiles.d(5)
+	{".config/containers/systemd", "", startup.UserUnit, "login"},                                                // podman-systemd.unit(5)
+	{".config/systemd/user.control", "", "", ""},                                                                 // systemd.unit(5), for this and the next two
 	{".config/systemd/user", "", "", ""},
 	{".local/share/systemd/user", "", "", ""},
+	{".local/share/flatpak/exports/share/systemd/user", "", "", ""}, // flatpak(1)
 }
 
-// runtimeDirs are those below the runtime directory of a user (systemd.unit(5), tmpfiles.d(5)).
+// runtimeDirs are those below the runtime directory of a user (systemd.unit(5), tmpfiles.d(5), dbus-daemon(1)).
 var runtimeDirs = []homeDir{
 	{"systemd/user.control", "", "", ""},
 	{"systemd/transient", "", "", ""},
@@ -75,6 +88,7 @@ var runtimeDirs = []homeDir{
 	{"systemd/generator", "", "", ""},
 	{"systemd/generator.late", "", "", ""},
 	{"user-tmpfiles.d", ".conf", startup.FileRule, "login"},
+	{"dbus-1/services", ".service", startup.DBusService, "a call on the bus"},
 }
 
 // units reports whether the directory holds units of the service manager of the user.
@@ -89,6 +103,7 @@ const (
 	parseLimit   = 300 * time.Millisecond // for what was read of one home, and for the units of one user
 	parsesLimit  = 2 * time.Second        // for all of them
 	maxHomeNames = 500                    // in a directory of a home
+	maxInHome    = 5000                   // in a home itself
 	maxMail      = 1000                   // programs that mail is given to
 	homeBytes    = 8 << 20                // of one home, its names included: a sparse file costs its user no disk
 	allBytes     = 64 << 20               // of all homes; each has its share, which no other home can use up
@@ -141,7 +156,8 @@ func (h *home) leaveOut() {
 func (s *survey) homes(ctx context.Context) {
 	reading, cancel := context.WithTimeout(ctx, homesLimit)
 	defer cancel()
-	keys, _ := authkeys.Patterns(s.Root) //nolint:errcheck // said of its file by sshd
+	keys, _ := authkeys.Patterns(s.Root)          //nolint:errcheck // said of its file by sshd
+	s.principals, _ = authkeys.Principals(s.Root) //nolint:errcheck // the same
 	read := append(s.userHomes(keys), s.runtimes()...)
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, homesAtOnce)
@@ -227,8 +243,8 @@ func (s *survey) userHomes(keys []string) []*home {
 			s.miss("/home", startup.ErrTooMany)
 			break
 		}
-		single := append(slices.Clone(homeFiles), forwardFile)
-		for _, pattern := range keys {
+		single := slices.Concat(homeFiles, nameFiles)
+		for _, pattern := range slices.Concat(keys, s.principals) {
 			if below, ok := strings.CutPrefix(authkeys.Path(pattern, u), u.Home+"/"); ok {
 				single = append(single, below)
 			}
@@ -264,6 +280,9 @@ func (s *survey) readHome(ctx context.Context, h *home) {
 	for _, name := range h.single {
 		s.readInHome(ctx, h, name)
 	}
+	if h.place == h.user.Home {
+		s.readForwards(ctx, h)
+	}
 	for _, d := range h.dirs {
 		for _, name := range s.namesInHome(ctx, h, d.path) {
 			switch {
@@ -274,6 +293,33 @@ func (s *survey) readHome(ctx context.Context, h *home) {
 			}
 		}
 	}
+}
+
+// readForwards reads what says where mail goes: for an address with an extension there is a file of its own
+// (local(8) of Postfix). Of the other names in a home nothing is kept.
+func (s *survey) readForwards(ctx context.Context, h *home) {
+	if ctx.Err() != nil {
+		return
+	}
+	names, err := hostfile.NamesBelow(s.path(h.place), ".", maxInHome)
+	if err != nil && !slices.Contains(names, forwardFile) {
+		names = append(names, forwardFile) // which may be read where the others cannot be listed
+	}
+	if err != nil && !hostfile.Missing(err) {
+		h.unread = append(h.unread, startup.Unread{Path: path.Join(h.place, forwardFile+"+"), Err: hostfile.Reason(err)})
+	}
+	for _, name := range names {
+		if isForward(name) {
+			s.readInHome(ctx, h, name)
+		}
+	}
+}
+
+// isForward reports whether mail is forwarded by a file: of the account, or of one of its addresses "NAME+EXTENSION"
+// or "NAME-EXTENSION".
+func isForward(name string) bool {
+	extension, ok := strings.CutPrefix(name, forwardFile)
+	return ok && (extension == "" || strings.IndexByte("+-", extension[0]) >= 0)
 }
 
 // readUnits reads a name in a directory of units.
@@ -290,7 +336,7 @@ func (s *survey) readUnits(ctx context.Context, h *home, file string) {
 				s.readInHome(ctx, h, path.Join(file, one))
 			}
 		}
-	case unitKinds[suffix] != "":
+	case unitKinds[suffix] != "" || isGroup(file):
 		s.readInHome(ctx, h, file)
 	}
 }
@@ -359,11 +405,14 @@ func (s *survey) homeEntries(h *home, keys []string) {
 			s.homeFile(h.user, h.dirs[at], h.files[name])
 		}
 	}
-	if f, ok := h.files[forwardFile]; ok && !s.late(f) {
-		s.forward(h.user, f)
+	for _, name := range sorted(h.files) {
+		if isForward(name) && !s.late(h.files[name]) {
+			s.forward(h.user, h.files[name])
+		}
 	}
 	if h.place == h.user.Home {
 		s.homeKeys(h, keys)
+		s.homeNames(h)
 	}
 }
 
@@ -375,7 +424,7 @@ func (s *survey) forward(u userdb.User, f file) {
 		list = list[:maxMail]
 	}
 	for _, one := range list {
-		s.addUser(u, f, startup.Entry{Kind: startup.MailProgram, Name: forwardFile, Line: one.line, Identity: one.content, Content: one.content, When: "mail", User: u.Name, Enabled: new(true)}, one.programs...)
+		s.addUser(u, f, startup.Entry{Kind: startup.MailProgram, Name: path.Base(f.name), Line: one.line, Identity: one.content, Content: one.content, When: "mail", User: u.Name, Enabled: new(true)}, one.programs...)
 	}
 }
 
@@ -384,6 +433,12 @@ func (s *survey) homeFile(u userdb.User, d homeDir, f file) {
 	e := startup.Entry{Kind: d.kind, Name: path.Base(f.name), When: d.when, User: u.Name, Enabled: new(!isLeftover(path.Base(f.name)))}
 	var programs []string
 	switch d.kind {
+	case startup.DropIn:
+		s.managerSettings(u, f, e)
+		return
+	case startup.ShellStart: // "*" of a shell stands for what editors leave as well
+		e.Enabled = new(!strings.HasPrefix(e.Name, "."))
+		programs = sourcedPrograms([]byte(s.text(f)), s.shell(f))
 	case startup.Autostart:
 		e, programs = autostart(e.Name, s.text(f), s.shell(f))
 		e.User = u.Name
@@ -396,6 +451,15 @@ func (s *survey) homeFile(u userdb.User, d homeDir, f file) {
 		programs = sourcedPrograms([]byte(s.text(f)), s.shell(f))
 	}
 	s.addUser(u, f, e, programs...)
+}
+
+// managerSettings adds the settings of the service manager of a user that have every service load something.
+func (s *survey) managerSettings(u userdb.User, f file, e startup.Entry) {
+	name := e.Name
+	for _, one := range managerEnvironment(s.text(f), s.shell(f)) {
+		e.Name, e.Identity, e.Content = name+": "+one.name, one.content, one.content
+		s.addUser(u, f, e, one.programs...)
+	}
 }
 
 func sorted(files map[string]file) []string {
@@ -431,12 +495,7 @@ func (s *survey) fromTemplate(f file, e *entry) {
 // homeKeys adds the keys that let a user in.
 func (s *survey) homeKeys(h *home, patterns []string) {
 	for _, pattern := range patterns {
-		name := authkeys.Path(pattern, h.user)
-		below, inHome := strings.CutPrefix(name, h.place+"/")
-		f, ok := h.files[below]
-		if !inHome {
-			f, ok = s.open(name)
-		}
+		f, ok := s.openOf(h, authkeys.Path(pattern, h.user))
 		if !ok || s.late(f) {
 			continue
 		}

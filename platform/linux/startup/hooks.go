@@ -30,25 +30,26 @@ type hook struct {
 }
 
 var hookFiles = []hookFile{
-	{startup.PackageHook, "package", "root", []string{"/etc/apt/apt.conf", "/etc/apt/apt.conf.d/"}, "", aptHooks},                                 // apt.conf(5)
-	{startup.PackageHook, "package", "root", []string{"/etc/dpkg/dpkg.cfg", "/etc/dpkg/dpkg.cfg.d/"}, "", dpkgHooks},                              // dpkg(1)
-	{startup.PackageHook, "package", "root", []string{"/etc/pacman.d/hooks/", "/usr/share/libalpm/hooks/"}, ".hook", execHook},                    // alpm-hooks(5)
-	{startup.PackageHook, "package", "root", []string{"/etc/dnf/libdnf5-plugins/actions.d/"}, ".actions", actionHooks},                            // libdnf5-actions(8)
-	{startup.LogScript, "log rotation", "", []string{"/etc/logrotate.conf", "/etc/logrotate.d/"}, "", logrotateScripts},                           // logrotate.conf(5)
-	{startup.KernelHandler, "boot", "root", below("/sysctl.d/", "/etc/sysctl.conf"), ".conf", sysctlHandlers},                                     // sysctl.d(5), core(5)
-	{startup.KernelHandler, "program of a format", "", below("/binfmt.d/"), ".conf", binfmtRules},                                                 // binfmt.d(5)
-	{startup.KernelHandler, "key", "root", []string{"/etc/request-key.conf", "/etc/request-key.d/"}, ".conf", keyHandlers},                        // request-key.conf(5)
-	{startup.FileRule, "boot", "root", below("/tmpfiles.d/"), ".conf", fileRules},                                                                 // tmpfiles.d(5)
-	{startup.FileRule, "login", "", []string{"/usr/share/user-tmpfiles.d/", "/usr/local/share/user-tmpfiles.d/"}, ".conf", fileRules},             // tmpfiles.d(5)
-	{startup.SudoPlugin, "sudo", "root", []string{"/etc/sudo.conf"}, "", sudoPlugins},                                                             // sudo.conf(5)
-	{startup.SleepScript, "power button, lid", "root", []string{"/etc/acpi/events/"}, "", acpiActions},                                            // acpid(8)
-	{startup.DropIn, "every service", "", below("/systemd/system.conf.d/", "/etc/systemd/system.conf"), ".conf", managerEnvironment},              // systemd-system.conf(5)
-	{startup.DropIn, "every service of users", "", below("/systemd/user.conf.d/", "/etc/systemd/user.conf"), ".conf", managerEnvironment},         // systemd-system.conf(5)
-	{startup.Socket, "network", "", []string{"/etc/inetd.conf", "/etc/inetd.d/"}, "", inetdServices},                                              // inetd(8)
-	{startup.Socket, "network", "", []string{"/etc/xinetd.conf", "/etc/xinetd.d/"}, "", xinetdServices},                                           // xinetd.conf(5)
-	{startup.MailProgram, "mail", "", []string{"/etc/aliases", "/etc/mail/aliases", "/etc/postfix/aliases"}, "", mailPrograms},                    // aliases(5)
-	{startup.ShellStart, "login", "", below("/environment.d/"), ".conf", wholeScript},                                                             // environment.d(5)
-	{startup.LoginScript, "graphical login", "", []string{"/etc/xdg/plasma-workspace/env/", "/usr/share/plasma-workspace/env/"}, "", wholeScript}, // startplasma of KDE
+	{startup.PackageHook, "package", "root", []string{"/etc/apt/apt.conf", "/etc/apt/apt.conf.d/"}, "", aptHooks},                                            // apt.conf(5)
+	{startup.PackageHook, "package", "root", []string{"/etc/dpkg/dpkg.cfg", "/etc/dpkg/dpkg.cfg.d/"}, "", dpkgHooks},                                         // dpkg(1)
+	{startup.PackageHook, "package", "root", []string{"/etc/pacman.d/hooks/", "/usr/share/libalpm/hooks/"}, ".hook", execHook},                               // alpm-hooks(5)
+	{startup.PackageHook, "package", "root", []string{"/etc/dnf/libdnf5-plugins/actions.d/"}, ".actions", actionHooks},                                       // libdnf5-actions(8)
+	{startup.LogScript, "log rotation", "", []string{"/etc/logrotate.conf", "/etc/logrotate.d/"}, "", logrotateScripts},                                      // logrotate.conf(5)
+	{startup.KernelHandler, "boot", "root", below("/sysctl.d/", "/etc/sysctl.conf"), ".conf", sysctlHandlers},                                                // sysctl.d(5), core(5)
+	{startup.KernelHandler, "program of a format", "", below("/binfmt.d/"), ".conf", binfmtRules},                                                            // binfmt.d(5)
+	{startup.KernelHandler, "key", "root", []string{"/etc/request-key.conf", "/etc/request-key.d/"}, ".conf", keyHandlers},                                   // request-key.conf(5)
+	{startup.FileRule, "boot", "root", below("/tmpfiles.d/"), ".conf", fileRules},                                                                            // tmpfiles.d(5)
+	{startup.FileRule, "login", "", []string{"/usr/share/user-tmpfiles.d/", "/usr/local/share/user-tmpfiles.d/"}, ".conf", fileRules},                        // tmpfiles.d(5)
+	{startup.SudoPlugin, "sudo", "root", []string{"/etc/sudo.conf"}, "", sudoPlugins},                                                                        // sudo.conf(5)
+	{startup.SleepScript, "power button, lid", "root", []string{"/etc/acpi/events/"}, "", acpiActions},                                                       // acpid(8)
+	{startup.DropIn, "every service", "", below("/systemd/system.conf.d/", "/etc/systemd/system.conf"), ".conf", managerEnvironment},                         // systemd-system.conf(5)
+	{startup.DropIn, "every service of users", "", below("/systemd/user.conf.d/", "/etc/systemd/user.conf"), ".conf", managerEnvironment},                    // systemd-system.conf(5)
+	{startup.Socket, "network", "", []string{"/etc/inetd.conf", "/etc/inetd.d/"}, "", inetdServices},                                                         // inetd(8)
+	{startup.Socket, "network", "", []string{"/etc/xinetd.conf", "/etc/xinetd.d/"}, "", xinetdServices},                                                      // xinetd.conf(5)
+	{startup.MailProgram, "mail", "", []string{"/etc/aliases", "/etc/mail/aliases", "/etc/postfix/aliases"}, "", mailPrograms},                               // aliases(5)
+	{startup.ShellStart, "login", "", below("/environment.d/"), ".conf", wholeScript},                                                                        // environment.d(5)
+	{startup.LoginScript, "graphical login", "", []string{"/etc/xdg/plasma-workspace/env/", "/usr/share/plasma-workspace/env/"}, "", wholeScript},            // startplasma of KDE
+	{startup.LoginScript, "graphical logout", "", []string{"/etc/xdg/plasma-workspace/shutdown/", "/usr/share/plasma-workspace/shutdown/"}, "", wholeScript}, // startplasma of KDE
 }
 
 // below are the directories of a name where systemd and its like look for settings, first what

@@ -221,9 +221,9 @@ func TestFilesThatShellsReadAreRead(t *testing.T) {
 func TestAUnitThatAnotherWantsIsNotSaidToBeOff(t *testing.T) {
 	const dir = "home/mira/.config/systemd/user/"
 	found := surveyed(t, testenv.Plant(t, map[string]string{
-		"etc/passwd":                    "mira:x:" + strconv.Itoa(os.Geteuid()) + ":100::/home/mira:/bin/sh\n",
-		dir + "default.target.d/x.conf": "[Unit]\nWants=evil.service  job@1.service\n[X-Unit]\nWants=off.service\n",
-		dir + "evil.service":            "[Service]\nExecStart=/opt/evil\n", dir + "job@.service": "[Service]\nExecStart=/opt/job\n", dir + "off.service": "[Service]\nExecStart=/opt/off\n",
+		"etc/passwd":                  "mira:x:" + strconv.Itoa(os.Geteuid()) + ":100::/home/mira:/bin/sh\n",
+		dir + "later.target.d/x.conf": "[Unit]\nWants=evil.service  job@1.service\n[X-Unit]\nWants=off.service\n",
+		dir + "evil.service":          "[Service]\nExecStart=/opt/evil\n", dir + "job@.service": "[Service]\nExecStart=/opt/job\n", dir + "off.service": "[Service]\nExecStart=/opt/off\n",
 	}), nil)
 	enabled := map[string]string{}
 	for _, e := range found.Entries {
@@ -232,7 +232,7 @@ func TestAUnitThatAnotherWantsIsNotSaidToBeOff(t *testing.T) {
 			enabled[e.Name] = strconv.FormatBool(*e.Enabled)
 		}
 	}
-	want := map[string]string{"default.target: x.conf": "unknown", "evil.service": "unknown", "job@.service": "unknown", "off.service": "false"}
+	want := map[string]string{"later.target: x.conf": "unknown", "evil.service": "unknown", "job@.service": "unknown", "off.service": "false"}
 	if diff := cmp.Diff(want, enabled); diff != "" {
 		t.Error(diff)
 	}

@@ -46,6 +46,7 @@ type survey struct {
 	byName     map[string]userdb.User
 	byUID      map[int]string
 	groups     []userdb.Group
+	principals []string         // files with principals of certificates, as sshd_config(5) has them
 	foreign    bool             // users come from a directory service as well
 	entries    []*entry         // of root; with join, of everybody
 	own        map[int][]*entry // of the others, by user

@@ -314,6 +314,7 @@ func (s *survey) dbus() {
 	for _, d := range []struct{ path, user string }{
 		{"/etc/dbus-1/system-services", "root"}, {"/run/dbus-1/system-services", "root"}, {"/usr/local/share/dbus-1/system-services", "root"}, {"/usr/share/dbus-1/system-services", "root"},
 		{"/lib/dbus-1/system-services", "root"}, {"/etc/dbus-1/services", ""}, {"/usr/local/share/dbus-1/services", ""}, {"/usr/share/dbus-1/services", ""},
+		{"/var/lib/flatpak/exports/share/dbus-1/services", ""},
 	} {
 		real, names := s.once(seen, d.path)
 		for _, name := range names {

@@ -24,7 +24,7 @@ var (
 		"/run/systemd/system", "/run/systemd/system.attached", "/run/systemd/generator", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system", "/run/systemd/generator.late",
 	}
 	userUnits = []string{
-		"/etc/xdg/systemd/user", "/etc/systemd/user", "/run/systemd/user", "/usr/local/share/systemd/user", "/usr/local/lib/systemd/user", "/usr/share/systemd/user", "/usr/lib/systemd/user", "/lib/systemd/user",
+		"/etc/xdg/systemd/user", "/etc/systemd/user", "/run/systemd/user", "/usr/local/share/systemd/user", "/usr/local/lib/systemd/user", "/usr/share/systemd/user", "/usr/lib/systemd/user", "/lib/systemd/user", "/var/lib/flatpak/exports/share/systemd/user",
 	}
 	// vendorUnits hold what packages ship. In any other directory somebody put a unit for it to run.
 	vendorUnits = []string{"/usr/lib/", "/lib/", "/usr/share/", "/run/systemd/generator"}
@@ -57,6 +57,18 @@ func newUnitSet() *unitSet {
 var unitKinds = map[string]startup.Kind{
 	".service": startup.Service, ".timer": startup.Timer, ".socket": startup.Socket, ".path": startup.PathUnit, ".mount": startup.MountUnit, ".swap": startup.MountUnit,
 }
+
+// groups are units that run nothing themselves and may have others started (systemd.target(5)).
+var groups = []string{".target", ".slice", ".automount", ".device"}
+
+func isGroup(name string) bool { return slices.Contains(groups, path.Ext(name)) }
+
+// startedForUsers and started are the units that the service manager of a user, and that of the system, starts
+// anyhow, and that have others started (bootup(7), systemd.special(7)).
+var (
+	startedForUsers = []string{"default.target", "basic.target", "sockets.target", "timers.target", "paths.target"}
+	started         = append([]string{"graphical.target", "multi-user.target", "sysinit.target", "slices.target", "local-fs.target", "remote-fs.target", "swap.target"}, startedForUsers...)
+)
 
 // units finds what systemd starts, for the system and for every user.
 func (s *survey) units() {
@@ -100,7 +112,7 @@ func (s *survey) scanName(set *unitSet, directory, name string) {
 			}
 		}
 	default:
-		if unitKinds[suffix] != "" && set.files[name] == "" && !set.masked[name] {
+		if (unitKinds[suffix] != "" || isGroup(name)) && set.files[name] == "" && !set.masked[name] {
 			s.unitFile(set, file, name)
 		}
 	}
@@ -195,16 +207,22 @@ func (s *survey) wanted(set *unitSet, names []string) (more []string) {
 	for _, name := range names {
 		known[name] = true
 	}
+	names = slices.Concat(names, started)
 	for unit := range set.dropIns {
 		names = append(names, unit)
 	}
 	for queue := names; len(queue) > 0; queue = queue[1:] {
 		for _, name := range s.effective(set, queue[0]).wants {
-			if file, _ := set.find(name); file == "" || known[name] || set.masked[name] {
+			file, _ := set.find(name)
+			sure := set.enabled[queue[0]] || slices.Contains(started, queue[0])
+			if file == "" || set.masked[name] || known[name] && (set.enabled[name] || !sure) {
 				continue
 			}
+			if !known[name] {
+				more = append(more, name)
+			}
 			known[name], set.enabled[name] = true, true
-			more, queue = append(more, name), append(queue, name)
+			queue = append(queue, name)
 		}
 	}
 	slices.Sort(more)
@@ -213,7 +231,7 @@ func (s *survey) wanted(set *unitSet, names []string) (more []string) {
 
 func (s *survey) unitEntry(set *unitSet, name string, kind startup.Kind) {
 	from, _ := set.find(name)
-	if from == "" {
+	if from == "" || isGroup(name) {
 		return // what has no file anywhere starts nothing: units of packages that are not installed
 	}
 	f, ok := s.open(from)

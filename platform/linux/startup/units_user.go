@@ -3,6 +3,7 @@
 package startup
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -91,6 +92,7 @@ func (s *survey) homeUnits(m *manager) {
 		unitName, _ := ofFile(name)
 		m.want(s.parse(m, unitName, m.files[name]).wants)
 	}
+	m.start(names)
 	for _, name := range names {
 		f := m.files[name]
 		if s.late(f) {
@@ -101,6 +103,7 @@ func (s *survey) homeUnits(m *manager) {
 		switch {
 		case dropIn:
 			s.homeUnit(m, f, unitName+": "+path.Base(name), u, nil, s.programsOf(m, unitName, f))
+		case isGroup(unitName) && len(u.wants) == 0: // it has nothing started
 		case !m.isPassing(unitName, path.Dir(name)) && !s.isListed(path.Dir(name), u):
 			s.homeUnit(m, f, unitName, u, m.isEnabled(unitName), s.startedBy(m, unitName, f))
 		}
@@ -150,9 +153,35 @@ func (s *survey) homeUnit(m *manager, f file, name string, u unit, enabled *bool
 
 // want notes units that a unit has started with it (systemd.unit(5)).
 func (m *manager) want(units []string) {
+	for _, name := range filesOf(units) {
+		m.wanted[name] = true
+	}
+}
+
+// filesOf are the names of the files of units.
+func filesOf(units []string) (names []string) {
 	for _, unit := range units {
-		for _, name := range namesOf(unit) {
-			m.wanted[name] = true
+		names = append(names, namesOf(unit)...)
+	}
+	return names
+}
+
+// start marks as enabled what is started with units that are, and what is started with those in turn. names are
+// those of the files.
+func (m *manager) start(names []string) {
+	with := map[string][]string{}
+	for _, name := range names {
+		unitName, _ := ofFile(name)
+		with[unitName] = append(with[unitName], m.parsed[name].wants...)
+	}
+	for queue := slices.Concat(startedForUsers, slices.Sorted(maps.Keys(m.enabled))); len(queue) > 0; queue = queue[1:] {
+		for _, unit := range namesOf(queue[0]) {
+			for _, name := range filesOf(with[unit]) {
+				if !m.enabled[name] {
+					m.enabled[name], queue = true, append(queue, name)
+				}
+			}
+			delete(with, unit) // once is enough
 		}
 	}
 }

@@ -108,17 +108,20 @@ func Of(ctx context.Context, root string, users []userdb.User, each func(u userd
 // Patterns returns the names of the files with keys, as sshd_config(5) has them, of Match blocks as well:
 // relative ones are below the home. Where the configuration cannot be read they are the usual ones. The
 // error says what there may be besides.
-func Patterns(root string) ([]string, error) {
+func Patterns(root string) ([]string, error) { return patterns(root, keysFile, byDefault) }
+
+// patterns are the names of files that a setting has, or else the usual ones.
+func patterns(root, setting, usual string) ([]string, error) {
 	c, err := config(root)
 	if err != nil {
-		return strings.Fields(byDefault), ignoreMissing(err)
+		return strings.Fields(usual), ignoreMissing(err)
 	}
 	var list []string
-	for _, s := range c.Possible(keysFile) {
+	for _, s := range c.Possible(setting) {
 		list = add(list, s.Value)
 	}
-	if _, set := c.Global[keysFile]; !set {
-		list = add(list, byDefault)
+	if _, set := c.Global[setting]; !set {
+		list = add(list, usual)
 	}
 	if len(list) > maxPatterns {
 		return list[:maxPatterns], cmp.Or(c.Hole, sshdconf.ErrTooMany)
