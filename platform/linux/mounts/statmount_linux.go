@@ -108,7 +108,7 @@ func listMounts() (ids []uint64, err error) {
 	request := mountRequest{size: requestSize, id: 1<<64 - 1} // LSMT_ROOT
 	page := make([]uint64, listedAtOnce)
 	for len(ids) <= maxMounts {
-		n, _, errno := unix.Syscall6(unix.SYS_LISTMOUNT, uintptr(unsafe.Pointer(&request)), uintptr(unsafe.Pointer(&page[0])), listedAtOnce, 0, 0, 0)
+		n, _, errno := unix.Syscall6(unix.SYS_LISTMOUNT, uintptr(unsafe.Pointer(&request)), uintptr(unsafe.Pointer(&page[0])), listedAtOnce, 0, 0, 0) //nolint:gosec // arguments of a system call
 		if errno != 0 {
 			return nil, errno
 		}
@@ -133,7 +133,7 @@ func askMount(id, what uint64) ([]byte, error) {
 	request := mountRequest{size: requestSize, id: id, param: what}
 	raw := make([]byte, statmountBuffer)
 	for {
-		_, _, errno := unix.Syscall6(unix.SYS_STATMOUNT, uintptr(unsafe.Pointer(&request)), uintptr(unsafe.Pointer(&raw[0])), statmountBuffer, 0, 0, 0)
+		_, _, errno := unix.Syscall6(unix.SYS_STATMOUNT, uintptr(unsafe.Pointer(&request)), uintptr(unsafe.Pointer(&raw[0])), statmountBuffer, 0, 0, 0) //nolint:gosec // arguments of a system call
 		switch errno {
 		case 0:
 			return raw, nil
@@ -176,7 +176,7 @@ var bitOf = map[int]uint64{atRoot: 0x8, atPoint: 0x10, atType: 0x20, atOptions: 
 
 // mountOptions writes the options of a mount as mountinfo has them (show_mnt_opts in fs/proc_namespace.c).
 func mountOptions(attributes uint64) string {
-	options := mode(attributes&unix.MOUNT_ATTR_RDONLY != 0)
+	options := []string{mode(attributes&unix.MOUNT_ATTR_RDONLY != 0)}
 	for _, o := range []struct {
 		bit  uint64
 		name string
@@ -184,10 +184,10 @@ func mountOptions(attributes uint64) string {
 		{unix.MOUNT_ATTR_NOSUID, "nosuid"}, {unix.MOUNT_ATTR_NODEV, "nodev"}, {unix.MOUNT_ATTR_NOEXEC, "noexec"},
 	} {
 		if attributes&o.bit != 0 {
-			options += "," + o.name
+			options = append(options, o.name)
 		}
 	}
-	return options
+	return strings.Join(options, ",")
 }
 
 func mode(readOnly bool) string {
