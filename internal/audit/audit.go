@@ -84,6 +84,7 @@ type Finding struct {
 	Status   Status   // "" when there is no verdict
 	Value    string   // what was found, a few words
 	Evidence []string // where it was seen: "FILE:LINE: text" or "COMMAND: text"
+	Owners   []string // of each piece of evidence, as in [Line]; nil where all is the system's
 	Fix      string   // what to do, with a command where there is one
 	Reason   string   // why there is no verdict
 	// Applies says that the machine has what the check is about. A check that

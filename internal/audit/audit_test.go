@@ -268,7 +268,7 @@ func TestTheUnusualComesBeforeTheUndone(t *testing.T) {
 		outcomes = append(outcomes, outcome{About{ID: o.id, Severity: o.severity, Weight: 1, Unusual: o.unusual}, Finding{Status: o.status, Applies: true}})
 	}
 	var order []string
-	for _, c := range report(outcomes).Checks {
+	for _, c := range report(outcomes, maxEvidence).Checks {
 		order = append(order, c.ID)
 	}
 	if diff := cmp.Diff([]string{"a.worst", "a.high", "a.medium", "a.low", "a.undone", "a.fine", "a.fine2"}, order); diff != "" {

@@ -68,13 +68,12 @@ type Skipped struct {
 	Reason string `json:"reason"` // why it has no verdict
 }
 
-// Bounds of texts, in runes, and of pieces of evidence.
+// Bounds of texts, in runes.
 const (
-	maxValue    = 200
-	maxFix      = 300
-	maxReason   = 160
-	maxLine     = 160
-	maxEvidence = 5
+	maxValue  = 200
+	maxFix    = 300
+	maxReason = 160
+	maxLine   = 160
 )
 
 // An outcome is a check with its finding.
@@ -83,14 +82,14 @@ type outcome struct {
 	Finding
 }
 
-// report summarizes the outcomes, which are in the order of the list.
-func report(outcomes []outcome) Report {
+// report summarizes the outcomes, which are in the order of the list, with so many pieces of evidence for each.
+func report(outcomes []outcome, evidence int) Report {
 	r := Report{Checks: []Result{}, Skipped: []Skipped{}}
 	for _, o := range outcomes {
 		if o.Status == "" {
 			r.Skipped = append(r.Skipped, Skipped{o.ID, o.Name, sanitize.Text(o.Reason, maxReason)})
 		} else {
-			r.Checks = append(r.Checks, o.result())
+			r.Checks = append(r.Checks, o.result(evidence))
 		}
 	}
 	r.score(outcomes)
@@ -99,20 +98,14 @@ func report(outcomes []outcome) Report {
 	return r
 }
 
-func (o outcome) result() Result {
+func (o outcome) result(evidence int) Result {
 	r := Result{ID: o.ID, Name: o.Name, Status: o.Status, Value: sanitize.Text(o.Value, maxValue)}
 	if o.Status == Pass {
 		return r
 	}
 	r.Severity, r.Reference, r.Description = o.Severity, o.Reference, o.Description
 	r.Fix = sanitize.Text(o.Fix, maxFix)
-	for i, line := range o.Evidence {
-		if i == maxEvidence {
-			r.Evidence = append(r.Evidence, more(len(o.Evidence)-maxEvidence))
-			break
-		}
-		r.Evidence = append(r.Evidence, sanitize.Text(line, maxLine))
-	}
+	r.Evidence = o.shown(evidence)
 	return r
 }
 

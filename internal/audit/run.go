@@ -30,7 +30,7 @@ type Options struct {
 	// State is the file that stores the verdicts for the next run. If it is "",
 	// nothing is stored or compared.
 	State string
-	// Whole disables shortening of the report.
+	// Whole disables shortening of the report, and has all evidence that a check kept, up to 5,000 pieces.
 	Whole bool
 	// Brief leaves out what is well, but for its IDs, and what is said twice.
 	Brief bool
@@ -48,7 +48,7 @@ func Run(ctx context.Context, source Source, o Options) (Report, error) {
 	if err := ctx.Err(); err != nil {
 		return Report{}, err
 	}
-	r := report(outcomes)
+	r := report(outcomes, o.evidence())
 	if r.Evaluated == 0 {
 		return Report{}, fault.New(fault.Unavailable, "No check of the audit came to a verdict.").
 			WithFix("Run it as root, and see whether /etc can be read here.")
@@ -67,6 +67,14 @@ func Run(ctx context.Context, source Source, o Options) (Report, error) {
 		r.shorten(maxAnswer, shortenings)
 	}
 	return r, nil
+}
+
+// evidence is how many pieces of it a check may show.
+func (o Options) evidence() int {
+	if o.Whole {
+		return maxWhole
+	}
+	return maxEvidence
 }
 
 func runAll(ctx context.Context, checks []Check, exempt map[string]string) []outcome {
