@@ -112,7 +112,7 @@ func exposedServices(ctx context.Context, m *machine) audit.Finding {
 	return exposed.Judge(func(exposed []listeners.Listener) audit.Finding {
 		switch count, ports := listeners.Ports(exposed); {
 		case count > 0:
-			return audit.Warned(humanize.Count(count, "port", "ports")+": "+ports, "Stop each service that nobody needs, bind it to 127.0.0.1, or accept it with an exemption.", listeners.Evidence(exposed)...)
+			return audit.Warned(humanize.Count(count, "port", "ports")+": "+ports, "Stop each service that nobody needs, bind it to 127.0.0.1, or accept it with an exemption.").With(listeners.Evidence(exposed)...)
 		case !m.privileged():
 			return needsRoot("sockets of other users")
 		default:

@@ -121,7 +121,7 @@ func exposedServices(ctx context.Context, m *machine) audit.Finding {
 		}
 		count, ports := listeners.Ports(exposed)
 		return audit.Warned(humanize.Count(count, "port", "ports")+" beside SSH: "+ports+without,
-			"Stop each service that nobody needs (sudo systemctl disable --now NAME), bind it to 127.0.0.1, or accept it with an exemption.", listeners.Evidence(exposed)...)
+			"Stop each service that nobody needs (sudo systemctl disable --now NAME), bind it to 127.0.0.1, or accept it with an exemption.").With(listeners.Evidence(exposed)...)
 	})
 }
 

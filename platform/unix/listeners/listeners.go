@@ -29,7 +29,7 @@ const (
 	others
 )
 
-// bounds are how many sockets of a kind are judged.
+// bounds are how many sockets of a kind are judged of the system, and as many of all users together.
 var bounds = [...]int{privileged: 10_000, named: 2_000, others: 5_000}
 
 // firstUnprivileged is the first port that needs no right (net.ipv4.ip_unprivileged_port_start).
@@ -94,18 +94,14 @@ type Host struct {
 func (h Host) Reachable(ctx context.Context) (Sockets, error) {
 	var lists [len(bounds)][]Listener
 	var rest [len(bounds)]string
-	var taken [len(bounds)]map[int]int
-	for k := range taken {
-		taken[k] = map[int]int{}
-	}
+	var rooms [len(bounds)]room
 	err := h.Source.Sockets(ctx, func(s network.Socket) {
 		if s.State != network.Listen || s.Local.Addr().IsLoopback() {
 			return
 		}
 		l := Listener{Socket: s}
 		k := h.kind(l.Port())
-		taken[k][s.UID]++
-		if len(lists[k]) == bounds[k] || s.UID != 0 && taken[k][s.UID] > bounds[k]/4 {
+		if !rooms[k].take(s.UID, bounds[k]) {
 			rest[k] = fmt.Sprintf("more than %d sockets listen", len(lists[k]))
 			return
 		}
@@ -121,6 +117,30 @@ func (h Host) Reachable(ctx context.Context) (Sockets, error) {
 	whole := audit.ListOf(h.open(all), cmp.Or(rest[:]...))
 	ofServices := audit.ListOf(h.open(all[:len(all)-len(lists[others])]), cmp.Or(rest[privileged], rest[named]))
 	return Sockets{ofServices, whole}, nil
+}
+
+// A room counts the sockets that are kept of a kind. Users take nothing from the system's, and one of them
+// a quarter of theirs at most.
+type room struct {
+	of    map[int]int // by user
+	users int
+}
+
+func (r *room) take(uid, bound int) bool {
+	if r.of == nil {
+		r.of = map[int]int{}
+	}
+	most := bound
+	if uid != 0 {
+		most = bound / 4
+	}
+	if r.of[uid] == most || uid != 0 && r.users == bound {
+		return false
+	}
+	if r.of[uid]++; uid != 0 {
+		r.users++
+	}
+	return true
 }
 
 func (h Host) kind(p Port) kind {
@@ -174,11 +194,8 @@ func addOwners(ctx context.Context, source network.Source, list []Listener, unow
 	return nil
 }
 
-// What a finding shows of many sockets. A user with any number of them takes the places of nobody else's.
-const (
-	maxPorts = 10
-	maxLines = 5
-)
+// maxPorts is how many ports a finding names. A user with any number of them takes the places of nobody else's.
+const maxPorts = 10
 
 // Ports counts the ports of a list and names the lowest ones.
 func Ports(list []Listener) (count int, text string) {
@@ -198,12 +215,11 @@ func Ports(list []Listener) (count int, text string) {
 	return len(list), text
 }
 
-// Evidence describes each listener, those first that are shown where there are many.
-func Evidence(list []Listener) []string {
-	var lines []string
-	shown, rest := answer.Share(list, maxLines, Listener.User)
-	for _, l := range append(shown, rest...) {
-		lines = append(lines, l.String())
+// Evidence describes each listener, and says whose it is.
+func Evidence(list []Listener) []audit.Line {
+	lines := make([]audit.Line, len(list))
+	for i, l := range list {
+		lines[i] = audit.Line{Text: l.String(), Owner: l.User()}
 	}
 	return lines
 }
@@ -219,10 +235,11 @@ type PortRule struct {
 func (r PortRule) Judge(s Sockets) audit.Finding { return s.Named.Judge(r.judge) }
 
 func (r PortRule) judge(list []Listener) audit.Finding {
-	var names, evidence []string
+	var names []string
+	var wrong []Listener
 	for _, l := range list {
 		if name := r.service(l.Port()); name != "" {
-			names, evidence = append(names, name), append(evidence, l.String())
+			names, wrong = append(names, name), append(wrong, l)
 		}
 	}
 	if len(names) == 0 {
@@ -230,7 +247,7 @@ func (r PortRule) judge(list []Listener) audit.Finding {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	return audit.Failed(humanize.Count(len(names), r.One, r.Many)+": "+strings.Join(names, ", "), r.Fix, evidence...)
+	return audit.Failed(humanize.Count(len(names), r.One, r.Many)+": "+strings.Join(names, ", "), r.Fix).With(Evidence(wrong)...)
 }
 
 func (r PortRule) service(p Port) string {

@@ -39,6 +39,14 @@ func listening(p network.Protocol, address string, id uint64) network.Socket {
 	return network.Socket{Protocol: p, State: network.Listen, Local: netip.MustParseAddrPort(address), ID: id}
 }
 
+// texts are what listeners are described by.
+func texts(list []Listener) (lines []string) {
+	for _, l := range list {
+		lines = append(lines, l.String())
+	}
+	return lines
+}
+
 // openAt are all sockets of a host that others can reach.
 func openAt(t *testing.T, h Host) (list []Listener, err error) {
 	t.Helper()
@@ -71,7 +79,7 @@ func TestReachableHeedsThePacketFilter(t *testing.T) {
 	}}
 	list, err := openAt(t, Host{Source: host, Judge: judge, Unowned: "of the kernel"})
 	want := []string{"udp [::]:22: of the kernel; not said", "tcp 192.0.2.1:80: of the kernel; not said"}
-	if got := Evidence(list); err != nil || !slices.Equal(got, want) {
+	if got := texts(list); err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
 }
@@ -86,7 +94,7 @@ func TestReachableLeavesOutLoopbackAndConnections(t *testing.T) {
 	}
 	list, err := openAt(t, Host{Source: host, Judge: wide, Unowned: "of the kernel"})
 	want := []string{"udp [::]:53: of the kernel", "tcp 0.0.0.0:6379: redis-server (process 7)"}
-	if got := Evidence(list); err != nil || !slices.Equal(got, want) || list[1].Process != "redis-server" || list[0].Process != "" {
+	if got := texts(list); err != nil || !slices.Equal(got, want) || list[1].Process != "redis-server" || list[0].Process != "" {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
 }
@@ -131,8 +139,31 @@ func TestNobodyHidesThePortsOfOthers(t *testing.T) {
 	if err != nil || count != 1251 || !strings.HasSuffix(text, ", 31337/tcp and 1241 more") {
 		t.Errorf("%d ports: %s, %v", count, text, err)
 	}
-	if lines := Evidence(open); len(lines) != 1251 || !slices.ContainsFunc(lines[:maxLines], func(line string) bool { return strings.Contains(line, ":31337: ") }) {
-		t.Errorf("%d lines: %q", len(lines), lines[:maxLines])
+	if lines := audit.Warned("", "").With(Evidence(open)...).Evidence; len(lines) != 1251 || !strings.Contains(lines[0], ":31337: ") {
+		t.Errorf("%d lines: %q", len(lines), lines[:min(len(lines), 1)])
+	}
+}
+
+// Users with servers at the ports of a rule hide none of root's: neither behind five lines, nor where all that is
+// judged of users is theirs.
+func TestAUserAtThePortsOfARuleHidesNoneOfRoots(t *testing.T) {
+	rule := PortRule{Ports: []map[Port]string{InternalPorts}, One: "service listens", Many: "services listen"}
+	var list []network.Socket
+	for _, port := range []uint16{2375, 2379, 3306, 5432, 6379} {
+		for uid := 1000; uid < 1008; uid++ {
+			for i := range uint8(100) {
+				address := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(uid - 1000), i}), port)
+				list = append(list, network.Socket{Protocol: network.TCP, State: network.Listen, Local: address, UID: uid})
+			}
+		}
+	}
+	sockets, err := Host{Source: sockets{list: append(list, listening(network.TCP, "0.0.0.0:27017", 1))}, Judge: wide, Rules: []PortRule{rule}, Unowned: "of the kernel"}.Reachable(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := rule.Judge(sockets)
+	if f.Status != audit.Fail || len(f.Evidence) != 2_001 || f.Evidence[0] != "tcp 0.0.0.0:27017: of the kernel" || f.Owners[0] != "" || f.Owners[1] != "1000" {
+		t.Errorf("%s: %d lines, the first %q", f.Value, len(f.Evidence), f.Evidence[:min(len(f.Evidence), 2)])
 	}
 }
 
