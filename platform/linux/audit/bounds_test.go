@@ -75,6 +75,8 @@ var overlong = map[string]struct {
 // is longer, or is tested where it is named.
 var otherBounds = []string{
 	"maxFound",       // TestFilesBeyondTheBoundAreNoPass
+	"maxOfUser",      // TestFilesOfAUserHideNoneOfOthers
+	"maxOfUsers",     // TestFilesBeyondTheBoundAreNoPass
 	"maxWalkEntries", // walkResult.incomplete, and an error
 	"maxProcesses", "maxComm",
 	"maxClones",  // TestNoMoreClonesAreComparedThanTheirBound
@@ -111,13 +113,23 @@ func TestNoCheckPassesOverAListThatWasCut(t *testing.T) {
 }
 
 func TestFilesBeyondTheBoundAreNoPass(t *testing.T) {
-	r := &walkResult{}
-	for i := range maxFound + 1 {
-		r.programs.add(foundFile{path: fmt.Sprintf("/usr/local/bin/%d", i), Entry: filetree.Entry{Mode: 0o755}})
-	}
-	m := &machine{}
-	if f := r.list(&r.programs).Find(m.othersCanChange).Judge(func([]foundFile) audit.Finding { return audit.Passed("") }); f.Status == audit.Pass {
-		t.Errorf("%+v", f)
+	for _, owners := range []int{1, maxOfUsers + 1} { // the system alone, and very many users
+		r := &walkResult{}
+		for i := range maxOfUsers + 1 {
+			f := foundFile{path: fmt.Sprintf("/usr/local/bin/%d", i), Entry: filetree.Entry{Mode: 0o755}}
+			if owners > 1 {
+				f.owner = fmt.Sprint(i)
+			}
+			r.programs.add(f)
+		}
+		r.programs.add(foundFile{path: "/usr/bin/of-the-system"})
+		m := &machine{}
+		if f := r.list(&r.programs).Find(m.othersCanChange).Judge(func([]foundFile) audit.Finding { return audit.Passed("") }); f.Status == audit.Pass {
+			t.Errorf("%d owners: %+v", owners, f)
+		}
+		if first := r.programs.sorted()[0]; owners > 1 && (first.path != "/usr/bin/of-the-system" || len(r.programs.list) != maxOfUsers+1) {
+			t.Errorf("%d owners: %d files, the first %s", owners, len(r.programs.list), first.path)
+		}
 	}
 }
 

@@ -160,7 +160,7 @@ func TestOnlyWhatIsKnownToBeShippedSoPasses(t *testing.T) {
 		"a shell of a package":         {"/usr/bin/dash", 0o4755, 0, packaged, audit.Fail},
 	} {
 		one := foundFile{path: c.path, Entry: filetree.Entry{Mode: 0o100000 | c.mode}, caps: c.caps}
-		if got := judgeSetuid([]foundFile{one}, map[string]packages.File{c.path: c.of}); got.Status != c.want || got.Status != audit.Pass && len(got.Evidence) != 1 {
+		if got := judgeSetuid([]foundFile{one}, map[string]packages.File{c.path: c.of}, localUsers{}); got.Status != c.want || got.Status != audit.Pass && len(got.Evidence) != 1 {
 			t.Errorf("%s: %+v, want %s", name, got, c.want)
 		}
 	}

@@ -3,10 +3,12 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -63,8 +65,11 @@ const (
 	walkLimit = 9 * time.Second
 	// maxWalkEntries bounds the entries of each walk.
 	maxWalkEntries = 3_000_000
-	// maxFound bounds the files that are kept for a check. The rest is counted.
-	maxFound = 500
+	// maxFound bounds the files of the system that are kept for a check, maxOfUser those of one user and
+	// maxOfUsers those of all. The rest is counted.
+	maxFound   = 500
+	maxOfUser  = 125
+	maxOfUsers = 2_000
 )
 
 // containerStorage holds whole systems of containers and virtual machines, which have
@@ -115,9 +120,10 @@ func volatile(system bool) []string {
 type foundFile struct {
 	path string
 	filetree.Entry
-	caps capabilities  // that lead to root
-	list posixacl.List // whom an access control list lets write, where that was looked at
-	to   string        // of a link: what others can change of where it leads
+	caps  capabilities  // that lead to root
+	list  posixacl.List // whom an access control list lets write, where that was looked at
+	to    string        // of a link: what others can change of where it leads
+	owner string        // as in [audit.Line]
 }
 
 func (f foundFile) String() string {
@@ -134,31 +140,60 @@ func (f foundFile) String() string {
 	return text
 }
 
-// A fileList keeps the first files that are added and counts all.
+// A fileList keeps the first files of each owner that are added, and counts all. A user takes the room of
+// nobody else.
 type fileList struct {
-	list  []foundFile
-	total int
+	list         []foundFile
+	of           map[string]int // by owner
+	users, total int
 }
 
-func (l *fileList) add(s foundFile) {
-	if l.total++; len(l.list) < maxFound {
-		l.list = append(l.list, s)
+func (l *fileList) add(f foundFile) {
+	l.total++
+	most := maxFound
+	if f.owner != "" {
+		most = maxOfUser
 	}
+	if l.of[f.owner] == most || f.owner != "" && l.users == maxOfUsers {
+		return
+	}
+	if l.of == nil {
+		l.of = map[string]int{}
+	}
+	if l.of[f.owner]++; f.owner != "" {
+		l.users++
+	}
+	l.list = append(l.list, f)
 }
 
-// sorted returns the files by path. The walk finds them in no order.
+// sorted returns the files, those of the system first and then by path. The walk finds them in no order.
 func (l *fileList) sorted() []foundFile {
-	slices.SortFunc(l.list, func(a, b foundFile) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(l.list, func(a, b foundFile) int {
+		return cmp.Or(cmp.Compare(min(1, len(a.owner)), min(1, len(b.owner))), strings.Compare(a.path, b.path))
+	})
 	return l.list
 }
 
-// evidenceOf returns a line of evidence for each file.
-func evidenceOf(list []foundFile) []string {
-	var text []string
-	for _, s := range list {
-		text = append(text, s.String())
+// ownerOf is whose doing a file is, "" for the system: what has capabilities got them from root. A user may have a
+// range of 65,536 numbers that are in no file of accounts (subuid(5)), which count as one.
+func (m *machine) ownerOf(p localUsers, uid uint32, caps capabilities) string {
+	switch {
+	case uid == 0 || int(uid) == m.Owner || caps != 0:
+		return ""
+	case p.uids[uid]:
+		return strconv.Itoa(int(uid))
+	default:
+		return "unknown " + strconv.Itoa(int(uid>>16))
 	}
-	return text
+}
+
+// evidenceOf returns a line of evidence for each file.
+func evidenceOf(list []foundFile) []audit.Line {
+	lines := make([]audit.Line, len(list))
+	for i, s := range list {
+		lines[i] = audit.Line{Text: s.String(), Owner: s.owner}
+	}
+	return lines
 }
 
 // A walkResult is what a walk found.
@@ -249,7 +284,7 @@ func (r *walkResult) record(m *machine, p localUsers, system bool, dir, name str
 	if !suid && (!system || known && !open && e.UID == 0 && bits&0o020 == 0) {
 		return
 	}
-	one := foundFile{path: path.Join(dir, name), Entry: e, caps: caps}
+	one := foundFile{path: path.Join(dir, name), Entry: e, caps: caps, owner: m.ownerOf(p, e.UID, caps)}
 	changeable := system && isProgram(one.path) && m.othersCanChange(one)
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -292,7 +327,7 @@ func isDynamicID(id uint32) bool {
 func (r *walkResult) list(kept *fileList) audit.List[foundFile] {
 	rest := r.incomplete()
 	if rest == "" && kept.total > len(kept.list) {
-		rest = "there are more files than can be compared"
+		rest = fmt.Sprintf("of %d files %d were compared", kept.total, len(kept.list))
 	}
 	return audit.ListOf(kept.sorted(), rest)
 }
@@ -307,7 +342,7 @@ func worldWritable(ctx context.Context, m *machine) audit.Finding {
 			return audit.Passed("None")
 		}
 		return audit.Failed(humanize.Count(s.writable.total, "file or folder", "files and folders")+" of the system can be written by everyone",
-			"Take the right away from each one that is named: sudo chmod o-w FILE; a folder that must be shared gets the sticky bit: sudo chmod +t FOLDER", evidenceOf(found)...)
+			"Take the right away from each one that is named: sudo chmod o-w FILE; a folder that must be shared gets the sticky bit: sudo chmod +t FOLDER").With(evidenceOf(found)...)
 	})
 }
 
@@ -328,7 +363,7 @@ func unowned(ctx context.Context, m *machine) audit.Finding {
 			return audit.Passed("None")
 		}
 		return audit.Warned(humanize.Count(s.unowned.total, "file belongs", "files belong")+" to a user or group that does not exist",
-			"Give each one that is named an owner, or remove it: sudo chown root:root FILE", evidenceOf(found)...)
+			"Give each one that is named an owner, or remove it: sudo chown root:root FILE").With(evidenceOf(found)...)
 	})
 }
 
@@ -345,7 +380,7 @@ func programs(ctx context.Context, m *machine) audit.Finding {
 			wrong[i].list, _ = m.listed(wrong[i])
 		}
 		return audit.Failed(humanize.Count(len(wrong), "program", "programs")+" can be changed by users other than root",
-			"Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. If a package put it there, install the package again.", evidenceOf(wrong)...)
+			"Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. If a package put it there, install the package again.").With(evidenceOf(wrong)...)
 	})
 }
 

@@ -28,30 +28,64 @@ func setuid(ctx context.Context, m *machine) audit.Finding {
 		if err != nil {
 			return audit.Unread("which packages they belong to", err)
 		}
-		return judgeSetuid(found, known)
+		who, err := m.users()
+		if err != nil {
+			return audit.Unread("accounts", err)
+		}
+		return judgeSetuid(found, known, who)
 	})
 }
 
 // judgeSetuid tells the programs of which it is only not known that their packages ship them so behind the others.
-func judgeSetuid(found []foundFile, known map[string]packages.File) audit.Finding {
+func judgeSetuid(found []foundFile, known map[string]packages.File, who localUsers) audit.Finding {
 	const fix = "Find out who put it there, then take the rights from each one that is named: sudo chmod ug-s FILE, or where capabilities are named: sudo setcap -r FILE"
-	var wrong, doubtful []string
-	for _, s := range found {
+	var wrong, doubtful []audit.Line
+	for _, s := range gravestFirst(found) {
+		line := audit.Line{Text: s.String(), Owner: s.owner}
 		if why := setuidFault(s, known[s.path]); why != "" {
-			wrong = append(wrong, s.String()+", "+why)
+			line.Text += ", " + why + s.alone(who)
+			wrong = append(wrong, line)
 		} else if !vouchedFor(s, known[s.path]) {
-			doubtful = append(doubtful, s.String()+", which its package is not known to ship so")
+			line.Text += ", which its package is not known to ship so"
+			doubtful = append(doubtful, line)
 		}
 	}
 	switch {
 	case len(wrong) > 0:
-		return audit.Failed(humanize.Count(len(wrong), "program gives", "programs give")+" away rights and should not", fix, append(wrong, doubtful...)...)
+		return audit.Failed(humanize.Count(len(wrong), "program gives", "programs give")+" away rights and should not", fix).With(wrong...).With(doubtful...)
 	case len(doubtful) > 0:
 		return audit.Warned(humanize.Count(len(doubtful), "program gives", "programs give")+" away rights, and no package is known to ship that",
-			"Install its package again, and compare: sudo apt-get install --reinstall PACKAGE, or sudo pacman -S PACKAGE. "+fix, doubtful...)
+			"Install its package again, and compare: sudo apt-get install --reinstall PACKAGE, or sudo pacman -S PACKAGE. "+fix).With(doubtful...)
 	default:
 		return audit.Passed(humanize.Count(len(found), "program", "programs") + ", all as packages ship them")
 	}
+}
+
+// gravestFirst puts programs that make a caller root before those that give other rights.
+func gravestFirst(found []foundFile) []foundFile {
+	return slices.SortedStableFunc(slices.Values(found), func(a, b foundFile) int {
+		switch {
+		case a.makesRoot() == b.makesRoot():
+			return 0
+		case a.makesRoot():
+			return -1
+		default:
+			return 1
+		}
+	})
+}
+
+// makesRoot says whether a program gives root's rights, or what leads to them.
+func (f foundFile) makesRoot() bool {
+	return f.caps != 0 || f.owner == "" && f.Mode&filetree.SetUID != 0 || f.GID == 0 && f.Mode&filetree.SetGID != 0
+}
+
+// alone says of a program that gives away no more than the user whose it is, who needed no other's rights to do so.
+func (f foundFile) alone(who localUsers) string {
+	if f.owner == "" || f.makesRoot() || f.Mode&filetree.SetGID != 0 {
+		return ""
+	}
+	return ", gives away " + who.name(f.UID) + " alone"
 }
 
 // vouchedFor says whether package data, the administrator's override or the lists of what is shipped have a

@@ -4,6 +4,7 @@ package audit
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"sentinel/internal/privilege"
@@ -53,6 +54,15 @@ func (m *machine) users() (localUsers, error) {
 // has says whether an account of the machine has the name.
 func (l localUsers) has(name string) bool {
 	return slices.ContainsFunc(l.users, func(u userdb.User) bool { return u.Name == name })
+}
+
+// name is that of a user, or the number of one that is not known.
+func (l localUsers) name(uid uint32) string {
+	at := slices.IndexFunc(l.users, func(u userdb.User) bool { return u.UID == int(uid) })
+	if at < 0 {
+		return "user " + strconv.Itoa(int(uid))
+	}
+	return l.users[at].Name
 }
 
 // in returns who has the rights of a group: whom it names, and other users than root whose primary group it is.
