@@ -264,6 +264,20 @@ func (c Claim) hidden() string {
 	return ""
 }
 
+// Unfindable says whether a program runs of which no file is left that others could look at: it is in memory, it was
+// removed from a folder for temporary files, whatever its user has mounted that as, or it is on a file system that its
+// user alone has. A login excuses none of these.
+func (c Claim) Unfindable() bool {
+	switch {
+	case c.inMemory():
+		return true
+	case c.Place == PlaceMemory, c.Place == PlaceDetached, c.Place == PlaceUnknown:
+		return true
+	default:
+		return c.Removed && (c.Place == PlaceTemporary || strings.HasPrefix(c.Program, "/dev/") || inTemporary(c.Program))
+	}
+}
+
 // trying reports a person who tries something, or anybody who builds something, in a login: where tools put
 // what they build or unpack to run it at once is a name that everybody can give a folder.
 func (c Claim) trying() bool { return c.Login && (c.person() || c.building()) }

@@ -72,7 +72,7 @@ func Open(root string) (*host.Host, error) {
 		FirewallTrials:  front,
 		Updates:         pending,
 		Containers:      containers.Source(root),
-		Audit:           posture(root, runner, rules, pending),
+		Audit:           posture(root, runner, rules, pending, table),
 		Scan: host.Scan{
 			Sources: portscan.Sources{Resolver: resolver, Machine: linuxscan.NewMachine(root), Engine: connectscan.New(linuxscan.Dialer{}), RouteCheck: routeCheck},
 			Nmap:    nmapscan.New(runner),
@@ -118,10 +118,10 @@ func routeCheck(address string) string { return "ip route get " + address }
 
 // posture returns the checks of the audit. A copy of a machine's files has neither sockets nor
 // programs to run.
-func posture(root string, runner sysexec.Runner, rules firewall.Source, pending *linuxupdates.Updates) audit.Source {
+func posture(root string, runner sysexec.Runner, rules firewall.Source, pending *linuxupdates.Updates, table *processes.Source) audit.Source {
 	p := linuxaudit.Parts{Root: root, Firewall: rules, EUID: privilege.EffectiveUID()}
 	if root == "/" {
-		p.Runner, p.Sockets = runner, network.New(root)
+		p.Runner, p.Sockets, p.Odd = runner, network.New(root), table.Odd
 		p.SecurityUpdates = func(ctx context.Context) ([]string, error) { return updates.SecurityNames(ctx, pending, time.Now()) }
 	}
 	return linuxaudit.New(p)

@@ -22,6 +22,7 @@ import (
 	"sentinel/internal/firewall"
 	"sentinel/internal/testenv"
 	"sentinel/platform/linux/network"
+	linuxprocesses "sentinel/platform/linux/processes"
 )
 
 // open is a packet filter that lets everything in.
@@ -30,7 +31,7 @@ var open = packetFilter{firewall.Facts{}}
 // here asks one check of the system that the test runs in, as root.
 func here(t *testing.T, id string) audit.Finding {
 	t.Helper()
-	return one(t, id, Parts{Root: "/", Sockets: network.New("/"), Firewall: open})
+	return one(t, id, Parts{Root: "/", Sockets: network.New("/"), Firewall: open, Odd: linuxprocesses.New("/").Odd})
 }
 
 // listenAt lets a process of a user listen with n sockets at one port, until the test ends. Nobody ever
@@ -209,10 +210,10 @@ func TestNoMoreClonesAreComparedThanTheirBound(t *testing.T) {
 	for i := range all { // they have ended
 		all[i] = runningProcess{pid: 1 + i, name: "6", program: "/memfd:crun_cloned:/proc/self/exe (deleted)"}
 	}
-	if f := m.judgeDeleted(all[:maxClones]); f.Status != audit.Pass {
+	if f := m.judgeDeleted(all[:maxClones], nil); f.Status != audit.Pass {
 		t.Errorf("%+v", f)
 	}
-	if f := m.judgeDeleted(all); f.Status != audit.Fail || len(f.Evidence) != 1 {
+	if f := m.judgeDeleted(all, nil); f.Status != audit.Fail || len(f.Evidence) != 1 {
 		t.Errorf("%+v", f)
 	}
 }

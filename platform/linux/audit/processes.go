@@ -15,8 +15,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
+	"sentinel/internal/processes"
 	"sentinel/internal/userdb"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/virt"
@@ -29,7 +31,7 @@ func processChecks() []check {
 			ID: "processes.program_gone", Name: "Running programs whose file is gone", Severity: audit.High, Weight: 6, Unusual: true,
 			Reference:   "Lynis FILE-6354, MITRE ATT&CK T1070.004",
 			Description: "A program that removed its own file hides; one that an update replaced still has the holes that the update closed.",
-			Formula:     "PASS when each running program is the file that it was started from, or the copy of itself that runc or crun runs. FAIL for one that ran from memory or from a folder for temporary files and was removed. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",
+			Formula:     "PASS when each running program is the file that it was started from, or the copy of itself that runc or crun runs. FAIL for one that runs from memory, that was removed from a folder for temporary files, whatever its user has mounted that as, or that is on a file system of its user's that is in memory or mounted nowhere. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",
 		}, Run: deletedPrograms},
 	}
 }
@@ -40,6 +42,7 @@ const maxProcesses = 100_000
 // A runningProcess is one entry of the process table.
 type runningProcess struct {
 	pid, uid int
+	thread   int    // whose program is looked at: one that runs
 	name     string // comm of proc(5), which the process may choose
 	program  string // its path, or "" of a kernel thread and of one that cannot be seen
 }
@@ -102,10 +105,10 @@ func (t *processTable) add(m *machine, pid int) {
 		t.unseen(err)
 		return
 	}
-	p := runningProcess{pid: pid, uid: owner.UID, name: strings.TrimRight(string(raw), "\n")}
+	p := runningProcess{pid: pid, uid: owner.UID, thread: pid, name: strings.TrimRight(string(raw), "\n")}
 	p.program, err = os.Readlink(m.path(directory + "/exe"))
 	if hostfile.Missing(err) {
-		p.program, err = m.programOfThreads(pid)
+		p.thread, p.program, err = m.programOfThreads(pid)
 	}
 	t.unseen(err)
 	t.sawInit = t.sawInit || pid == 1
@@ -121,19 +124,19 @@ func (t *processTable) unseen(err error) {
 
 // programOfThreads looks for the program of a process whose first thread has ended in the others. A
 // thread of the kernel has none. One that ends before it is looked at says nothing of the process.
-func (m *machine) programOfThreads(pid int) (string, error) {
+func (m *machine) programOfThreads(pid int) (thread int, program string, err error) {
 	const tries = 4
 	for range tries {
 		tid, err := procfs.New(m.Root).Thread(pid)
 		if err != nil {
-			return "", err
+			return 0, "", err
 		}
 		program, err := os.Readlink(m.path(path.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(tid), "exe")))
 		if !procfs.Ended(err) {
-			return program, err
+			return tid, program, err
 		}
 	}
-	return "", procfs.ErrThreadsChange
+	return 0, "", procfs.ErrThreadsChange
 }
 
 func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
@@ -141,42 +144,95 @@ func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("/proc", err)
 	}
-	return table.all().Judge(m.judgeDeleted)
+	odd, rest := m.oddPrograms(ctx, table.list)
+	return table.all().And(audit.ListOf([]runningProcess(nil), rest), "").Judge(func(all []runningProcess) audit.Finding {
+		return m.judgeDeleted(all, odd)
+	})
 }
 
-func (m *machine) judgeDeleted(all []runningProcess) audit.Finding {
-	var hiding, old []string
+// oddPrograms asks what runs that was removed or is in no mount of the system, and says whose program is not known.
+func (m *machine) oddPrograms(ctx context.Context, all []runningProcess) (odd map[int]processes.Claim, rest string) {
+	if m.Odd == nil {
+		return nil, ""
+	}
+	var threads []int
+	of := map[int]int{}
+	for _, p := range all {
+		if p.program != "" {
+			threads, of[p.thread] = append(threads, p.thread), p.pid
+		}
+	}
+	odd, lost, err := m.Odd(ctx, threads)
+	if err != nil {
+		return odd, "where programs are: " + answer.Reason(err)
+	}
+	lost = slices.DeleteFunc(lost, func(thread int) bool { return m.hasEnded(of[thread]) })
+	if len(lost) > 0 {
+		rest = humanize.Count(len(lost), "process", "processes") + " cannot be looked at: their threads end"
+	}
+	return odd, rest
+}
+
+// hasEnded says whether no thread of a process runs any longer.
+func (m *machine) hasEnded(pid int) bool {
+	_, err := procfs.New(m.Root).Thread(pid)
+	return procfs.Ended(err)
+}
+
+// claimOf is what a process runs, as far as its path tells where nothing else is known.
+func claimOf(p runningProcess, odd map[int]processes.Claim) processes.Claim {
+	if c, known := odd[p.thread]; known {
+		return c
+	}
+	file, gone := strings.CutSuffix(p.program, " (deleted)")
+	return processes.Claim{Program: file, Removed: gone}
+}
+
+func (m *machine) judgeDeleted(all []runningProcess, odd map[int]processes.Claim) audit.Finding {
+	var hiding, old []audit.Line
 	clones := 0
 	for _, p := range all {
-		file, gone := strings.CutSuffix(p.program, " (deleted)")
-		if !gone {
+		c := claimOf(p, odd)
+		if !c.Removed && !c.Unfindable() {
 			continue
 		}
-		if original := procfs.CloneOf(file); original != "" {
+		if original := procfs.CloneOf(c.Program); original != "" {
 			if clones++; clones <= maxClones && m.isClone(p, original) { // a container is starting
 				continue
 			}
 		}
-		line := audit.At("/proc/"+strconv.Itoa(p.pid)+"/exe", 0, p.program+", called "+p.name)
-		switch {
-		case strings.HasPrefix(file, "/memfd:"), isBelowAny(file, []string{"/tmp", "/var/tmp", "/dev", "/run/user"}):
+		if line := m.goneLine(p, c); c.Unfindable() {
 			hiding = append(hiding, line)
-		case m.replaced(p, file):
-			old = append(old, line+", replaced since")
-		default:
+		} else {
 			old = append(old, line)
 		}
 	}
 	const restart = "Restart what is named, so that it runs the new file: sudo sentinel --restart-service NAME; or reboot."
 	switch {
 	case len(hiding) > 0:
-		return audit.Failed(humanize.Count(len(hiding), "program runs", "programs run")+" from memory or from a temporary file that was removed",
-			"Find out what it is before you end it: sudo sentinel --process PID; a copy: sudo cp /proc/PID/exe FILE", append(hiding, old...)...)
+		return audit.Failed(humanize.Count(len(hiding), "program runs", "programs run")+" from memory, or from a file that was removed or that its user alone can find",
+			"Find out what it is before you end it: sudo sentinel --process PID; a copy: sudo cp /proc/PID/exe FILE").With(hiding...).With(old...)
 	case len(old) > 0:
-		return audit.Warned(humanize.Count(len(old), "program was", "programs were")+" replaced or removed while running", restart, old...)
+		return audit.Warned(humanize.Count(len(old), "program was", "programs were")+" replaced or removed while running", restart).With(old...)
 	default:
 		return audit.Passed("None of " + humanize.Count(len(all), "process", "processes"))
 	}
+}
+
+// goneLine is the evidence of a process, whose program may be where its path does not tell.
+func (m *machine) goneLine(p runningProcess, c processes.Claim) audit.Line {
+	text := p.program + ", called " + p.name
+	switch {
+	case c.Place != "":
+		text += ", " + string(c.Place)
+	case !c.Unfindable() && m.replaced(p, c.Program):
+		text += ", replaced since"
+	}
+	line := audit.Line{Text: audit.At("/proc/"+strconv.Itoa(p.pid)+"/exe", 0, text)}
+	if p.uid != 0 {
+		line.Owner = strconv.Itoa(p.uid)
+	}
+	return line
 }
 
 // replaced says whether there is a file again where a program was. In a mount namespace of its own a

@@ -55,7 +55,7 @@ func TestAProgramIsSeenBehindItsFirstThread(t *testing.T) {
 func TestThreadsThatEndHideNoProgram(t *testing.T) {
 	headless := "7 (x) Z 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 2 0 50 0 0\n"
 	m := &machine{Parts: Parts{Root: testenv.Plant(t, map[string]string{"proc/7/stat": headless, "proc/7/task/8/stat": headless})}}
-	if program, err := m.programOfThreads(7); program != "" || !errors.Is(err, procfs.ErrThreadsChange) {
+	if _, program, err := m.programOfThreads(7); program != "" || !errors.Is(err, procfs.ErrThreadsChange) {
 		t.Errorf("%q, %v", program, err)
 	}
 }

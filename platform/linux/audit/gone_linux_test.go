@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/audit"
+	"sentinel/internal/processes"
+	"sentinel/internal/testenv"
+)
+
+// shellAs runs a script as a user, which says a line once it has started what it starts. All of it ends with the test.
+func shellAs(t *testing.T, uid int, script string, arguments ...string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-ec", script, "sh"}, arguments...)...)
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid), NoSetGroups: true}, Setpgid: true}
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Kill(-c.Process.Pid, unix.SIGKILL); c.Wait() })
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+		t.Fatal("it did not start: ", err)
+	}
+}
+
+// Under whatever path a user has mounted the file of a program, it is gone where others would look for it.
+func TestAMountOfAUserHidesNoProgramThatIsGone(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	testenv.Program(t, "unshare", "util-linux")
+	// A file system that is not in memory, with a folder of everybody's that is /tmp as well.
+	if err := errors.Join(
+		unix.Mount("tmpfs", "/mnt", "tmpfs", 0, "mode=0755"),
+		os.MkdirAll("/mnt/lower", 0o755), os.Mkdir("/mnt/upper", 0o755), os.Mkdir("/mnt/work", 0o755),
+		unix.Mount("overlay", "/srv", "overlay", 0, "lowerdir=/mnt/lower,upperdir=/mnt/upper,workdir=/mnt/work"),
+		os.MkdirAll("/srv/tmp/x", 0o755), os.Chmod("/srv/tmp/x", 0o777), os.Mkdir("/srv/b", 0o755), os.Chmod("/srv/b", 0o777),
+		unix.Mount("/srv/tmp", "/tmp", "", unix.MS_BIND, ""),
+	); err != nil {
+		t.Fatal(err)
+	}
+	const started = `exec 3>&1 >/dev/null; "$1" 600 3>&- & until [ "$(readlink /proc/$!/exe)" = "$1" ]; do :; done; `
+	const own = `exec unshare --user --map-root-user --mount --propagation private sh -ec "$0" sh "$1"`
+	inOwn := func(script string) string { return strings.Replace(own, `"$0"`, `'`+script+`'`, 1) }
+	for what, c := range map[string]struct {
+		script, program string
+		want            audit.Status
+		says            string
+	}{
+		"removed from /tmp": {`cp /bin/sleep "$1"; ` + started + `rm "$1"; echo >&3; wait`, "/tmp/x/gone-0", audit.Fail, "/tmp/x/gone-0 (deleted), called gone-0"},
+		"removed from /tmp, mounted elsewhere": {inOwn(`mount --bind /tmp/x /opt; cp /bin/sleep "$1"; ` + started + `rm "$1"; echo >&3; wait`), "/opt/gone-1", audit.Fail,
+			"/opt/gone-1 (deleted), called gone-1, from a folder for temporary files that its user mounted elsewhere"},
+		"in a file system that was taken away": {inOwn(`mount -t tmpfs t /opt; cp /bin/sleep "$1"; ` + started + `umount -l /opt; echo >&3; wait`), "/opt/gone-2", audit.Fail,
+			"/gone-2, called gone-2, from a file system that neither the system nor the process has mounted"},
+		"in memory of its own":    {inOwn(`mount -t tmpfs t /opt; cp /bin/sleep "$1"; ` + started + `echo >&3; wait`), "/opt/gone-3", audit.Fail, "/opt/gone-3, called gone-3, from a file system in memory that its user mounted"},
+		"removed from elsewhere":  {inOwn(`mount --bind /srv/b /opt; cp /bin/sleep "$1"; ` + started + `rm "$1"; echo >&3; wait`), "/opt/gone-4", audit.Warn, "/opt/gone-4 (deleted), called gone-4"},
+		"still where it began":    {inOwn(`mount --bind /srv/b /opt; cp /bin/sleep "$1"; ` + started + `echo >&3; wait`), "/opt/gone-5", audit.Pass, ""},
+		"still in a folder there": {inOwn(`mount --bind /tmp/x /opt; cp /bin/sleep "$1"; ` + started + `echo >&3; wait`), "/opt/gone-6", audit.Pass, ""},
+	} {
+		t.Run(what, func(t *testing.T) {
+			shellAs(t, 33, c.script, c.program)
+			f := here(t, "processes.program_gone")
+			if f.Status != c.want || c.says != "" && (len(f.Evidence) != 1 || !strings.HasSuffix(f.Evidence[0], "/exe: "+c.says) || f.Owners[0] != "33") {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+// What cannot be found out of a process is no pass, and costs no other its verdict.
+func TestAProgramThatIsNotFoundOutIsNoPass(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"proc/1/comm": "init\n", "proc/7/comm": "x\n", "proc/8/comm": "x\n", "proc/8/task/9/comm": "x\n"})
+	for _, process := range []string{"1", "7", "8", "8/task/9"} {
+		if err := os.Symlink("/usr/bin/x", filepath.Join(root, "proc", process, "exe")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	type answer struct {
+		odd  map[int]processes.Claim
+		lost []int
+		err  error
+	}
+	memory := map[int]processes.Claim{8: {Program: "/memfd:x", Removed: true}}
+	for what, c := range map[string]struct {
+		answer
+		want audit.Status
+		says string
+	}{
+		"nothing odd":              {answer{}, audit.Pass, "None of 3 processes"},
+		"one that has ended":       {answer{lost: []int{7}}, audit.Pass, "None of 3 processes"},
+		"one whose threads change": {answer{lost: []int{8}}, "", "1 process cannot be looked at: their threads end"},
+		"no mounts":                {answer{err: errors.New("broken")}, "", "where programs are: broken"},
+		"no mounts of some":        {answer{odd: memory, err: errors.New("broken")}, audit.Fail, "1 program runs from memory, or from a file that was removed or that its user alone can find; not all was read: where programs are: broken"},
+	} {
+		p := Parts{Root: root, Owner: os.Geteuid(), Odd: func(_ context.Context, threads []int) (map[int]processes.Claim, []int, error) {
+			if len(threads) != 3 {
+				t.Errorf("%s: asked for %v", what, threads)
+			}
+			return c.odd, c.lost, c.err
+		}}
+		if f := one(t, "processes.program_gone", p); f.Status != c.want || f.Value+f.Reason != c.says {
+			t.Errorf("%s: %+v", what, f)
+		}
+	}
+}
+
+// A user with any number of programs that are gone hides none of others.
+func TestProgramsThatAreGoneAreSharedBetweenUsers(t *testing.T) {
+	var all []runningProcess
+	for pid := range 2_000 {
+		all = append(all, runningProcess{pid: pid, thread: pid, uid: 1000, name: "x", program: "/tmp/x (deleted)"})
+	}
+	all = append(all, runningProcess{pid: 5_000, thread: 5_000, name: "x", program: "/memfd:x (deleted)"}, runningProcess{pid: 5_001, thread: 5_001, uid: 1001, name: "x", program: "/opt/x (deleted)"})
+	f := (&machine{Parts: Parts{Root: t.TempDir()}}).judgeDeleted(all, nil)
+	if n := len(f.Evidence); n != 2_002 || f.Evidence[0] != "/proc/5000/exe: /memfd:x (deleted), called x" || f.Owners[0] != "" || f.Owners[1] != "1000" || f.Owners[n-1] != "1001" {
+		t.Errorf("%d lines, the first %q", n, f.Evidence[:min(n, 2)])
+	}
+}
