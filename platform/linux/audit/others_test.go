@@ -106,6 +106,12 @@ func TestCommunitiesInFilesBesideTheFirst(t *testing.T) {
 		{"a file beside it", "services.snmp", "-- etc/snmp/snmpd.conf --\nIncludeFile more\n-- etc/snmp/more --\nrocommunity public\n", audit.Fail, "/etc/snmp/more:1"},
 		{"a folder elsewhere", "services.snmp", "-- etc/snmp/snmpd.conf --\nincludeDir /srv/snmp\n-- srv/snmp/a.conf --\nauthcommunity read public\n-- srv/snmp/b --\nrocommunity public\n", audit.Fail, "/srv/snmp/a.conf:1"},
 		{"another folder of snmpd", "services.snmp", "-- usr/share/snmp/snmpd.conf --\nrocommunity public\n", audit.Fail, "/usr/share/snmp/snmpd.conf:1"},
+		{"for its line alone", "services.snmp", "-- etc/snmp/snmpd.conf --\n[snmp]\n[snmpd] rocommunity public\n", audit.Fail, "/etc/snmp/snmpd.conf:2: [snmpd] rocommunity public"},
+		{"in a file of clients", "services.snmp", "-- etc/snmp/snmpd.conf --\n-- etc/snmp/snmp.conf --\n[SNMPD]\nrwcommunity private\n", audit.Fail, "/etc/snmp/snmp.conf:2: rwcommunity private"},
+		{"in an include of clients", "services.snmp", "-- etc/snmp/snmpd.conf --\n-- etc/snmp/snmp.local.conf --\nincludeFile x\n[snmpd]\nincludeFile x\n-- etc/snmp/x --\nrocommunity public\n", audit.Fail, "/etc/snmp/x:1"},
+		{"of clients", "services.snmp", "-- etc/snmp/snmpd.conf --\n[snmp] rocommunity public\n[snmp]\nrocommunity public\n-- etc/snmp/snmp.conf --\nrocommunity public\n", audit.Pass, ""},
+		{"of what is not known", "services.snmp", "-- etc/snmp/snmpd.conf --\n[other]\nrocommunity public\n", audit.Fail, "/etc/snmp/snmpd.conf:2"},
+		{"clients alone", "services.snmp", "-- etc/snmp/snmp.conf --\ndefCommunity public\n", "", ""},
 		{"itself", "services.snmp", "-- etc/snmp/snmpd.conf --\nincludeFile snmpd.conf\n", audit.Pass, ""},
 		{"none", "services.snmp", "-- etc/snmp/snmpd.conf --\nrocommunity x\n", audit.Pass, ""},
 	})

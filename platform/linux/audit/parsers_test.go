@@ -180,8 +180,9 @@ func TestOneLineParsers(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "# rocommunity public\n": 0, "rocommunity public\n": 1, "rocommunity secret\n": 0, "rwcommunity private 127.0.0.1\n": 0, "com2sec n default public\ncom2sec n localhost public\n": 1,
 		"rocommunity \"public\"\n": 1, "ROcommunity 'public' default\n": 1, "rocommunity public notlocalhost.example\n": 1, "com2sec -Cn c n localhost public\n": 0,
 		"com2sec ro default public  # everyone\n": 1, "com2sec -Cn c ro default public x\n": 1, "authcommunity read,write public\n": 1, "AuthCommunity log private 127.0.0.1\n": 0, "com2sec public localhost own\n": 0,
+		"[snmpd] rocommunity public\n": 1, "[snmp] rocommunity public\n": 0, "[snmp]\nrocommunity public\n[snmpd]\nrocommunity public\n": 1, "[": 0, "[]": 0,
 		"rocommunity public 127.0.0.1 -V all\n": 0, "rocommunity\ncom2sec\ncom2sec -Cn\nauthcommunity read\n": 0} {
-		if got := easyCommunities(snmpConfig, text); len(got) != want {
+		if got := easyCommunities(snmpConfig, snmpd, text); len(got) != want {
 			t.Errorf("SNMP: %q: %v", text, got)
 		}
 	}
@@ -281,7 +282,7 @@ func FuzzLines(f *testing.F) {
 		}
 		namesDirectoryService(raw)
 		asksPassword(text, text)
-		easyCommunities(snmpConfig, text)
+		easyCommunities(snmpConfig, snmpd, text)
 		countRules(text)
 		supportEnd(text)
 		if c, err := parseDockerConfig(raw); err == nil && len(c.open()) > len(c.Hosts) {

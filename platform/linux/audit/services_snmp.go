@@ -34,16 +34,18 @@ var errManySNMPFiles = errors.New("includes more files than expected")
 func snmpCommunity(_ context.Context, m *machine) audit.Finding {
 	r := snmpReader{m: m, read: map[string]bool{}}
 	for _, folder := range snmpFolders {
-		r.file(folder+"/snmpd.conf", 0)
-		r.file(folder+"/snmpd.local.conf", 0)
+		for _, kind := range []string{snmpd, snmp} {
+			r.file(folder+"/"+kind+".conf", kind, 0)
+			r.file(folder+"/"+kind+".local.conf", kind, 0)
+		}
 	}
-	r.folder(snmpFolder, 0)
+	r.folder(snmpFolder, snmpd, 0)
 	switch {
 	case len(r.wrong) > 0:
 		return audit.Failed("A community that everyone knows", "Use SNMP version 3 with a user (net-snmp-create-v3-user), or another community; then: sudo systemctl restart snmpd", r.wrong...)
 	case r.unread != nil:
 		return audit.Unread(r.unreadFile, r.unread)
-	case len(r.read) == 0:
+	case !r.agent:
 		return audit.NotApplicable("snmpd is not here")
 	default:
 		return audit.Passed("None that everyone knows")
@@ -53,14 +55,16 @@ func snmpCommunity(_ context.Context, m *machine) audit.Finding {
 // A snmpReader reads files of snmpd with those that they include (includeFile and includeDir of snmp_config(5)).
 type snmpReader struct {
 	m          *machine
-	read       map[string]bool
+	read       map[string]bool // by file and the kind that it begins with
+	agent      bool            // a file of snmpd is there
 	wrong      []string
 	unreadFile string
 	unread     error
 }
 
-func (r *snmpReader) file(name string, depth int) {
-	if r.read[name] {
+func (r *snmpReader) file(name, kind string, depth int) {
+	key := kind + " " + name
+	if r.read[key] {
 		return
 	}
 	raw, err := r.m.read(name)
@@ -74,30 +78,31 @@ func (r *snmpReader) file(name string, depth int) {
 		r.miss(name, err)
 		return
 	}
-	r.read[name] = true
-	r.wrong = append(r.wrong, easyCommunities(name, string(raw))...)
-	for _, w := range snmpLines(string(raw)) {
+	r.read[key] = true
+	r.agent = r.agent || kind == snmpd
+	r.wrong = append(r.wrong, easyCommunities(name, kind, string(raw))...)
+	for _, w := range snmpLines(string(raw), kind) {
 		at := path.Join(path.Dir(name), w.words[min(1, len(w.words)-1)])
 		if len(w.words) > 1 && path.IsAbs(w.words[1]) {
 			at = path.Clean(w.words[1])
 		}
 		switch strings.ToLower(w.words[0]) {
 		case "includefile", "includesearch":
-			r.file(at, depth+1)
+			r.file(at, w.kind, depth+1)
 		case "includedir":
-			r.folder(at, depth+1)
+			r.folder(at, w.kind, depth+1)
 		}
 	}
 }
 
-func (r *snmpReader) folder(directory string, depth int) {
+func (r *snmpReader) folder(directory, kind string, depth int) {
 	names, err := r.m.names(directory, maxNames)
 	if err != nil && !hostfile.Missing(err) {
 		r.miss(directory, err)
 	}
 	for _, name := range names {
 		if strings.HasSuffix(name, ".conf") {
-			r.file(path.Join(directory, name), depth)
+			r.file(path.Join(directory, name), kind, depth)
 		}
 	}
 }
@@ -108,34 +113,65 @@ func (r *snmpReader) miss(name string, err error) {
 	}
 }
 
+// The kinds of lines, each of which the file of its name begins with. snmpd reads the files of both, and heeds a
+// section of its own in any (snmp_config(5)).
+const (
+	snmpd = "snmpd"
+	snmp  = "snmp"
+)
+
 // A snmpLine is a line that is no comment. snmpd reads the first word in any case, and the others with or without
 // quotes.
 type snmpLine struct {
 	number int
 	text   string
 	words  []string
+	kind   string
 }
 
-func snmpLines(text string) []snmpLine {
+// snmpLines reads the lines of a file. "[snmpd]" begins a section where it is alone, and is for its own line where it
+// is not; a kind that snmpd does not know is for neither (read_config in snmplib/read_config.c).
+func snmpLines(text, kind string) []snmpLine {
 	var list []snmpLine
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
 		line = strings.TrimSpace(line)
-		if f := strings.Fields(strings.NewReplacer(`"`, "", "'", "").Replace(line)); len(f) > 0 {
-			list = append(list, snmpLine{n, line, f})
+		f := strings.Fields(strings.NewReplacer(`"`, "", "'", "").Replace(line))
+		if len(f) == 0 {
+			continue
+		}
+		section, is := snmpSection(f[0])
+		switch {
+		case !is:
+			list = append(list, snmpLine{n, line, f, kind})
+		case section == "":
+		case len(f) == 1:
+			kind = section
+		default:
+			list = append(list, snmpLine{n, line, f[1:], section})
 		}
 	}
 	return list
 }
 
+// snmpSection is the kind that a word names in brackets, "" for one that snmpd does not know.
+func snmpSection(word string) (kind string, is bool) {
+	name, opened := strings.CutPrefix(strings.ToLower(word), "[")
+	name, closed := strings.CutSuffix(name, "]")
+	if name != snmpd && name != snmp {
+		name = ""
+	}
+	return name, opened && closed
+}
+
 // easyCommunities returns the lines of snmpd.conf(5) with a well-known community, without those that are for this
 // host alone.
-func easyCommunities(file, text string) []string {
+func easyCommunities(file, kind, text string) []string {
 	var wrong []string
-	for _, l := range snmpLines(text) {
+	for _, l := range snmpLines(text, kind) {
 		community, source := communityOf(l.words)
-		if (community == "public" || community == "private") && !slices.Contains(thisHost, source) {
+		if l.kind == snmpd && (community == "public" || community == "private") && !slices.Contains(thisHost, source) {
 			wrong = append(wrong, audit.At(file, l.number, l.text))
 		}
 	}
