@@ -27,6 +27,8 @@ func TestAddReadsAsAptDoes(t *testing.T) {
 		"Sentinel { Test \"1\"; Deep { Er \"x y\"; }; }; // end\nSentinel::Other \"a//b\";",
 		"/* Sentinel::Test \"0\"; */\n# no\nSentinel::Test \"3\";",
 		"Sentinel::Test\n\t\"4\";",
+		`Sentinel::L { "x"; name "y"; }; sentinel::l:: "z"; Sentinel { L { "w"; }; };`,
+		"Sentinel::L { \"x\"; };\n#clear Sentinel::L;\nSentinel::L:: \"y\"; Sentinel::Z \"1\";",
 	} {
 		file := filepath.Join(t.TempDir(), "apt.conf")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

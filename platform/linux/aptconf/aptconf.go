@@ -6,6 +6,7 @@ package aptconf
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,8 +28,36 @@ const (
 var ErrFormat = errors.New("does not have the form of apt.conf")
 
 // Options maps the lower-case name of each option, "apt::periodic::enable", to its
-// value. Lists, whose items have no names, are left out.
+// value. The items of a list, which have no names, are numbered below its name; see [Options.Items].
 type Options map[string]string
+
+// Items returns the values below an option, as of a list, by their names and in their order.
+func (o Options) Items(name string) []string {
+	prefix := strings.ToLower(name) + "::"
+	var names []string
+	for option, value := range o {
+		if item, is := strings.CutPrefix(option, prefix); is && item != counter && value != "" && !strings.Contains(item, "::") {
+			names = append(names, option)
+		}
+	}
+	slices.Sort(names)
+	items := make([]string, len(names))
+	for i, name := range names {
+		items[i] = o[name]
+	}
+	return items
+}
+
+// counter is the name below a list of how many items it has had since it was cleared.
+const counter = "#"
+
+// add puts an item at the end of a list, "name::".
+func (o Options) add(list, value string) {
+	list = strings.ToLower(list)
+	n, _ := strconv.Atoi(o[list+counter]) //nolint:errcheck // none so far
+	o[list+counter] = strconv.Itoa(n + 1)
+	o[fmt.Sprintf("%s%s%05d", list, counter, n)] = value
+}
 
 // On says whether an option has a value that apt takes for yes, or one such as a number
 // other than 0.

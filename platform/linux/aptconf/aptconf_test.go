@@ -48,7 +48,7 @@ func TestAddReadsBothForms(t *testing.T) {
 		"// APT::X \"1\";\n# Y \"2\";\n/* Z \"3\"; */ A::B \"4\"; // end": {"a::b": "4"},
 		`A::B "1"; A::B "2";`:                                             {"a::b": "2"},
 		`A::B no; A::C "semi;colon {x}";`:                                 {"a::b": "no", "a::c": "semi;colon {x}"},
-		`DPkg::Post-Invoke { "a"; "b"; };`:                                {},
+		`DPkg::Post-Invoke { "a"; "b"; };`:                                {"dpkg::post-invoke::#": "2", "dpkg::post-invoke::#00000": "a", "dpkg::post-invoke::#00001": "b"},
 		`Dir "/x"; Dir::Etc { Main "y"; }`:                                {"dir": "/x", "dir::etc::main": "y"},
 		"A { B \"1\" }":                                                   {"a::b": "1"},
 		"#Clear a comment\n# include another\nA::B \"1\";":                {"a::b": "1"},
@@ -57,6 +57,23 @@ func TestAddReadsBothForms(t *testing.T) {
 	} {
 		got, err := read(text)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%q: %v\n%s", text, err, diff)
+		}
+	}
+}
+
+func TestItemsOfAList(t *testing.T) {
+	for text, want := range map[string][]string{
+		`A::L { "x"; "y"; }; a::l:: "z"; A::L2:: "no";`:                   {"x", "y", "z"},
+		"A::L { \"x\"; };\n#clear A::L;\nA::L { \"y\"; };":                {"y"},
+		"A::L { \"x\"; };\n#clear A;":                                     {},
+		"B { \"1\"; \"2\"; }; A::L { \"x\"; };\n#clear B;\nA::L:: \"y\";": {"x", "y"},
+		`A::L { name "x"; deep { er "y"; }; };`:                           {"x"},
+		`A::L "x"; A::L:: "";`:                                            {},
+		"A { L { " + strings.Repeat(`"x"; `, 11) + "}; };":                slices.Repeat([]string{"x"}, 11),
+	} {
+		o, err := read(text)
+		if diff := cmp.Diff(want, o.Items("A::L")); diff != "" || err != nil {
 			t.Errorf("%q: %v\n%s", text, err, diff)
 		}
 	}

@@ -39,9 +39,10 @@ func (o Options) addFile(tree Tree, name string, depth int) error {
 			return o.include(tree, value, depth+1)
 		case name == clearDirective:
 			o.remove(value)
-		case strings.HasSuffix(name, "::"): // an item of a list
-		case len(o) == maxOptions:
+		case len(o)+2 > maxOptions: // an item takes two
 			return ErrFormat
+		case strings.HasSuffix(name, "::"):
+			o.add(name, value)
 		default:
 			o[strings.ToLower(name)] = value
 		}

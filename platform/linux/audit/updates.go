@@ -3,14 +3,21 @@
 package audit
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"path"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
+	"sentinel/internal/sanitize"
 	pending "sentinel/internal/updates"
+	"sentinel/platform/linux/aptconf"
 	"sentinel/platform/linux/updates"
 )
 
@@ -32,7 +39,7 @@ func updateChecks() []check {
 			ID: "updates.automatic", Name: "Automatic updates", Severity: audit.Medium, Weight: 3,
 			Reference:   "Lynis PKGS-7420",
 			Description: "Security updates that wait for a person wait too long.",
-			Formula:     "PASS when unattended-upgrades (with its periodic settings and timers on) or dnf-automatic (with apply_updates and its timer on) installs updates. WARN otherwise. Does not apply in a container without an init of its own. Skipped for other package managers.",
+			Formula:     "PASS when unattended-upgrades, with its settings and timers on, fetches the lists and installs at least every 7 days, names an archive to install from and does not hold everything back, or dnf-automatic (with apply_updates and its timer on) installs updates. WARN otherwise. Does not apply in a container without an init of its own. Skipped for other package managers.",
 		}, Run: automaticUpdates},
 		{About: audit.About{
 			ID: "updates.authenticated", Name: "Signed packages", Severity: audit.High, Weight: 8, Unusual: true,
@@ -127,13 +134,9 @@ func (m *machine) unattendedUpgrades() audit.Finding {
 	if err != nil {
 		return audit.Unread("/etc/apt/apt.conf.d", err)
 	}
-	for _, name := range []string{"APT::Periodic::Update-Package-Lists", "APT::Periodic::Unattended-Upgrade"} {
-		if !options.On(name) {
-			return audit.Warned("unattended-upgrades is switched off", fix, audit.At("/etc/apt/apt.conf.d", 0, name+" is not set"))
-		}
-	}
-	if enable, set := options["apt::periodic::enable"]; set && enable == "0" {
-		return audit.Warned("unattended-upgrades is switched off", fix, audit.At("/etc/apt/apt.conf.d", 0, `APT::Periodic::Enable "0"`))
+	if off, is := upgradesOff(options); is {
+		off.Fix = cmp.Or(off.Fix, fix)
+		return off
 	}
 	// The first fetches the lists that the second installs from.
 	for _, timer := range []string{"apt-daily.timer", "apt-daily-upgrade.timer"} {
@@ -142,6 +145,73 @@ func (m *machine) unattendedUpgrades() audit.Finding {
 		}
 	}
 	return audit.Passed("unattended-upgrades")
+}
+
+// listMost is how old lists and updates may become between two runs.
+const listMost = 7 * 24 * time.Hour
+
+// upgradesOff is the finding of options with which unattended-upgrades installs nothing, or too late.
+func upgradesOff(options aptconf.Options) (f audit.Finding, is bool) {
+	const conf = "/etc/apt/apt.conf.d"
+	for _, name := range []string{"APT::Periodic::Update-Package-Lists", "APT::Periodic::Unattended-Upgrade"} {
+		every, known := periodic(options[strings.ToLower(name)])
+		switch {
+		case !options.On(name):
+			return audit.Warned("unattended-upgrades is switched off", "", audit.At(conf, 0, name+" is not set")), true
+		case !known || every > listMost:
+			return audit.Warned("Updates are not installed every 7 days", "Set both to \"1\" in a file of "+conf+": APT::Periodic::Update-Package-Lists and APT::Periodic::Unattended-Upgrade", audit.At(conf, 0, fmt.Sprintf("%s %q", name, options[strings.ToLower(name)]))), true
+		}
+	}
+	if enable, set := options["apt::periodic::enable"]; set && enable == "0" {
+		return audit.Warned("unattended-upgrades is switched off", "", audit.At(conf, 0, `APT::Periodic::Enable "0"`)), true
+	}
+	const origins, allowed = "Unattended-Upgrade::Origins-Pattern", "Unattended-Upgrade::Allowed-Origins"
+	if len(options.Items(origins))+len(options.Items(allowed)) == 0 {
+		return audit.Warned("unattended-upgrades has no archive to install from", "Name the security archive in /etc/apt/apt.conf.d/50unattended-upgrades, as its package does: sudo apt-get install --reinstall -o Dpkg::Options::=--force-confmiss unattended-upgrades",
+			audit.At(conf, 0, "neither "+origins+" nor "+allowed+" names one")), true
+	}
+	return heldBack(options.Items(blacklist))
+}
+
+// periodic is what apt.systemd.daily(8) takes for an interval: days, or a number with s, m, h or d, or "always".
+func periodic(text string) (every time.Duration, known bool) {
+	if text == "always" {
+		return 0, true
+	}
+	unit := 24 * time.Hour
+	for suffix, of := range map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": unit} {
+		if number, is := strings.CutSuffix(text, suffix); is {
+			text, unit = number, of
+			break
+		}
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	if n > uint64(2*listMost/unit) { // more is too long as well, and would not fit
+		return 2 * listMost, err == nil
+	}
+	return time.Duration(n) * unit, err == nil
+}
+
+const blacklist = "Unattended-Upgrade::Package-Blacklist"
+
+// exposed are packages whose holes matter, of each kind: who holds back all of them holds back everything.
+var exposed = []string{"apache2", "bash", "curl", "libc6", "linux-image-amd64", "nginx", "openssh-server", "openssl", "python3", "sudo", "systemd", "zlib1g"}
+
+// heldBack is the finding of a blacklist, whose patterns are of Python and begin with the name of a package.
+func heldBack(patterns []string) (f audit.Finding, is bool) {
+	free := exposed
+	for _, pattern := range patterns {
+		names, err := regexp.Compile("^(?:" + pattern + ")")
+		if err != nil {
+			return audit.Unseen(blacklist + " has a pattern that is not understood here: " + sanitize.Quoted(pattern, 60)), true
+		}
+		free = slices.DeleteFunc(slices.Clone(free), names.MatchString)
+	}
+	if len(free) > 0 {
+		return f, false
+	}
+	return audit.Warned("unattended-upgrades holds everything back", "Take the pattern out of the list, or name the packages themselves: sudo nano /etc/apt/apt.conf.d/50unattended-upgrades",
+		audit.At("/etc/apt/apt.conf.d", 0, blacklist+" "+strings.Join(patterns, " "))), true
 }
 
 func (m *machine) dnfAutomatic() audit.Finding {

@@ -84,6 +84,7 @@ func TestUnattendedUpgradesNeedBothOfTheirTimers(t *testing.T) {
 	files := map[string]string{
 		"usr/bin/apt-get": "", "var/lib/dpkg/status": "x\n", "run/systemd/system/": "", "usr/bin/unattended-upgrade": "",
 		"etc/apt/apt.conf.d/20auto-upgrades":                     "APT::Periodic::Update-Package-Lists \"1\";\nAPT::Periodic::Unattended-Upgrade \"1\";\n",
+		"etc/apt/apt.conf.d/50unattended-upgrades":               "Unattended-Upgrade::Allowed-Origins { \"Debian:bookworm-security\"; };\n",
 		"etc/systemd/system/timers.target.wants/apt-daily.timer": "", "etc/systemd/system/timers.target.wants/apt-daily-upgrade.timer": "",
 	}
 	for masked, want := range map[string]audit.Status{"": audit.Pass, "apt-daily.timer": audit.Warn, "apt-daily-upgrade.timer": audit.Warn} {
@@ -96,6 +97,45 @@ func TestUnattendedUpgradesNeedBothOfTheirTimers(t *testing.T) {
 		got := one(t, "updates.automatic", Parts{Root: root})
 		if got.Status != want || want == audit.Warn && !strings.HasPrefix(got.Evidence[0], masked) {
 			t.Errorf("%q masked: %+v, want %s", masked, got, want)
+		}
+	}
+}
+
+// What is set so that nothing is installed, or a year later, is not automatic.
+func TestUnattendedUpgradesInstallSomethingInTime(t *testing.T) {
+	const allowed = "Unattended-Upgrade::Allowed-Origins { \"Debian:bookworm-security\"; };\n"
+	lists := func(every string) string { return "APT::Periodic::Update-Package-Lists \"" + every + "\";\n" }
+	install := func(every string) string { return "APT::Periodic::Unattended-Upgrade \"" + every + "\";\n" }
+	for name, c := range map[string]struct {
+		config string
+		want   audit.Status
+		says   string
+	}{
+		"each day":               {lists("1") + install("1") + allowed, audit.Pass, "unattended-upgrades"},
+		"each week":              {lists("7") + install("7d") + allowed, audit.Pass, "unattended-upgrades"},
+		"in seconds":             {lists("30s") + install("5m") + allowed, audit.Pass, "unattended-upgrades"},
+		"each run":               {lists("always") + install("2h") + allowed, audit.Pass, "unattended-upgrades"},
+		"lists of a year":        {lists("365") + install("1") + allowed, audit.Warn, `/etc/apt/apt.conf.d: APT::Periodic::Update-Package-Lists "365"`},
+		"once a year":            {lists("1") + install("365") + allowed, audit.Warn, `/etc/apt/apt.conf.d: APT::Periodic::Unattended-Upgrade "365"`},
+		"in many hours":          {lists("1") + install("169h") + allowed, audit.Warn, `/etc/apt/apt.conf.d: APT::Periodic::Unattended-Upgrade "169h"`},
+		"beyond all numbers":     {lists("1") + install("4294967295d") + allowed, audit.Warn, `/etc/apt/apt.conf.d: APT::Periodic::Unattended-Upgrade "4294967295d"`},
+		"in no unit":             {lists("1") + install("1w") + allowed, audit.Warn, `/etc/apt/apt.conf.d: APT::Periodic::Unattended-Upgrade "1w"`},
+		"off":                    {lists("1") + install("0") + allowed, audit.Warn, "/etc/apt/apt.conf.d: APT::Periodic::Unattended-Upgrade is not set"},
+		"from nowhere":           {lists("1") + install("1"), audit.Warn, "/etc/apt/apt.conf.d: neither Unattended-Upgrade::Origins-Pattern nor Unattended-Upgrade::Allowed-Origins names one"},
+		"cleared":                {lists("1") + install("1") + allowed + "#clear Unattended-Upgrade::Allowed-Origins;\n", audit.Warn, "/etc/apt/apt.conf.d: neither Unattended-Upgrade::Origins-Pattern nor Unattended-Upgrade::Allowed-Origins names one"},
+		"nothing but the held":   {lists("1") + install("1") + allowed + "Unattended-Upgrade::Package-Blacklist { \".*\"; };\n", audit.Warn, "/etc/apt/apt.conf.d: Unattended-Upgrade::Package-Blacklist .*"},
+		"held by their letters":  {lists("1") + install("1") + allowed + "Unattended-Upgrade::Package-Blacklist { \"[a-m]\"; \"[n-z0-9]\"; };\n", audit.Warn, "/etc/apt/apt.conf.d: Unattended-Upgrade::Package-Blacklist [a-m] [n-z0-9]"},
+		"a kernel that is held":  {lists("1") + install("1") + allowed + "Unattended-Upgrade::Package-Blacklist { \"linux-\"; \"libc6$\"; };\n", audit.Pass, "unattended-upgrades"},
+		"held by what is Python": {lists("1") + install("1") + allowed + "Unattended-Upgrade::Package-Blacklist { \"(?!x)\"; };\n", "", "Unattended-Upgrade::Package-Blacklist has a pattern that is not understood here: \"(?!x)\""},
+	} {
+		root := testenv.Plant(t, map[string]string{"usr/bin/apt-get": "", "var/lib/dpkg/status": "x\n", "usr/bin/unattended-upgrade": "", "etc/apt/apt.conf.d/20auto-upgrades": c.config})
+		f := one(t, "updates.automatic", Parts{Root: root})
+		said := f.Value + f.Reason
+		if len(f.Evidence) > 0 {
+			said = f.Evidence[0]
+		}
+		if f.Status != c.want || said != c.says || c.want == audit.Warn && f.Fix == "" {
+			t.Errorf("%s: %+v, want %s", name, f, c.want)
 		}
 	}
 }
