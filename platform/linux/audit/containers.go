@@ -8,10 +8,13 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"path"
 	"slices"
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/sanitize"
+	"sentinel/platform/linux/unitfile"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -27,7 +30,7 @@ func containerChecks() []check {
 			ID: "containers.network", Name: "Control of containers over the network", Severity: audit.High, Weight: 8,
 			Reference:   "CIS Docker 2.7",
 			Description: "A control port of Docker without client certificates makes everyone who reaches it root.",
-			Formula:     "PASS when neither /etc/docker/daemon.json nor ExecStart of docker.service names an address of TCP but of loopback, or client certificates are demanded (tlsverify). FAIL otherwise. Does not apply without that file and that service.",
+			Formula:     "PASS when neither /etc/docker/daemon.json, or the file that the service names instead, nor ExecStart of docker.service nor ListenStream of docker.socket names an address of TCP but of loopback, or client certificates are demanded (tlsverify). FAIL otherwise. Skipped where the service starts another program than dockerd. Does not apply without that file and those units.",
 		}, Run: containerNetwork},
 	}
 }
@@ -71,28 +74,125 @@ func containerSocket(_ context.Context, m *machine) audit.Finding {
 const (
 	dockerConfig = "/etc/docker/daemon.json"
 	dockerUnit   = "docker.service"
+	dockerSocket = "docker.socket"
+	dockerFlags  = "Dhv" // options of dockerd without a value
 )
 
 func containerNetwork(_ context.Context, m *machine) audit.Finding {
 	command, failed := m.commandOf(dockerUnit)
-	raw, err := m.read(dockerConfig)
-	switch {
-	case hostfile.Missing(err) && len(command.lines) == 0 && failed == nil:
+	sockets, failedSocket := m.listensAt(dockerSocket)
+	failed = errors.Join(failed, failedSocket)
+	_, missing := m.stat(dockerConfig)
+	if len(command.lines)+len(sockets) == 0 && failed == nil && hostfile.Missing(missing) {
 		return audit.NotApplicable("there is neither " + dockerConfig + " nor a " + dockerUnit)
-	case err != nil && !hostfile.Missing(err):
-		return audit.Unread(dockerConfig, err)
+	}
+	daemons, other := dockerdArguments(command)
+	open, unread, err := m.allDockerOpen(daemons, sockets)
+	switch {
+	case len(open) > 0:
+		return audit.Failed("Docker is controlled over the network without client certificates", "Remove the tcp:// address from hosts in the file, from ExecStart (sudo systemctl edit docker), or from ListenStream (sudo systemctl edit docker.socket), or set tlsverify with certificates; then: sudo systemctl restart docker", open...)
+	case err != nil:
+		return audit.Unread(unread, err)
+	case failed != nil:
+		return audit.Unread(dockerUnit, failed)
+	case other != "":
+		return audit.Unseen(dockerUnit + " starts " + sanitize.Quoted(other, 60) + ", which may start dockerd with any option")
+	default:
+		return audit.Passed("Not over the network without client certificates")
+	}
+}
+
+// allDockerOpen is dockerOpen of each dockerd, and of what the files say where none is known. unread is the file of err.
+func (m *machine) allDockerOpen(daemons [][]string, sockets []string) (open []string, unread string, err error) {
+	if len(daemons) == 0 {
+		daemons = [][]string{nil}
+	}
+	for _, arguments := range daemons {
+		found, failed := m.dockerOpen(arguments, sockets)
+		if open = append(open, found...); failed != nil && err == nil {
+			unread, err = dockerFile(arguments), failed
+		}
+	}
+	slices.Sort(open)
+	return slices.Compact(open), unread, err
+}
+
+// dockerdArguments are those of each dockerd that a service starts, also by way of a shell; other is a program that
+// is none.
+func dockerdArguments(command unitCommand) (daemons [][]string, other string) {
+	for _, words := range command.commands() {
+		if arguments, is := command.dockerd(words, 4); is {
+			daemons = append(daemons, arguments)
+		} else {
+			other = words[0]
+		}
+	}
+	return daemons, other
+}
+
+// dockerd finds dockerd in words, or in a word that is a command of a shell, so many levels deep.
+func (c unitCommand) dockerd(words []string, levels int) (arguments []string, is bool) {
+	at := slices.IndexFunc(words, func(word string) bool { return strings.HasPrefix(path.Base(word), "docker") })
+	if at >= 0 && !strings.ContainsAny(words[at], " \t\n") {
+		return words[at+1:], true
+	}
+	for _, word := range words {
+		inner := unitfile.Words(strings.NewReplacer("\n", " ", ";", " ", "&", " ", "|", " ", "(", " ", ")", " ").Replace(word))
+		if levels > 0 && len(inner) > 1 {
+			if arguments, is = c.dockerd(c.expand(inner), levels-1); is {
+				return arguments, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// listensAt are the addresses of streams at which systemd listens for a service (systemd.socket(5)).
+func (m *machine) listensAt(socket string) (addresses []string, err error) {
+	_, err = m.eachSetting(func(section, name, value string) {
+		if section == "Socket" && name == "ListenStream" {
+			if addresses = append(addresses, value); value == "" {
+				addresses = nil
+			}
+		}
+	}, socket)
+	return addresses, err
+}
+
+// dockerFile is the configuration that dockerd reads.
+func dockerFile(arguments []string) string {
+	if files := options(arguments, dockerFlags, "", "config-file"); len(files) > 0 {
+		return files[len(files)-1]
+	}
+	return dockerConfig
+}
+
+// dockerOpen returns the addresses at which a dockerd answers everyone (dockerd(8)), as evidence.
+func (m *machine) dockerOpen(arguments, sockets []string) ([]string, error) {
+	file := dockerFile(arguments)
+	raw, err := m.read(file)
+	if err != nil && !hostfile.Missing(err) {
+		return nil, err
 	}
 	config, err := parseDockerConfig(raw)
 	if err != nil {
-		return audit.Unread(dockerConfig, err)
+		return nil, err
 	}
-	if open := append(config.open(), openArguments(command, config)...); len(open) > 0 {
-		return audit.Failed("Docker is controlled over the network without client certificates", "Remove the tcp:// address from hosts in "+dockerConfig+" or from ExecStart (sudo systemctl edit docker), or set tlsverify with certificates; then: sudo systemctl restart docker", open...)
+	if config.TLSVerify || slices.Contains(arguments, "--tlsverify") || slices.Contains(arguments, "--tlsverify=true") {
+		return nil, nil
 	}
-	if failed != nil {
-		return audit.Unread(dockerUnit, failed)
+	open := config.open(file)
+	for _, host := range options(arguments, dockerFlags, "H", "host") {
+		if answersOthers(host) {
+			open = append(open, audit.At(dockerUnit, 0, "-H "+host))
+		}
 	}
-	return audit.Passed("Not over the network without client certificates")
+	for _, address := range sockets {
+		if !strings.HasPrefix(address, "/") && !strings.HasPrefix(address, "@") && !strings.HasPrefix(address, "vsock:") && answersOthers(address) {
+			open = append(open, audit.At(dockerSocket, 0, "ListenStream="+address))
+		}
+	}
+	return open, nil
 }
 
 // A dockerSettings is what a daemon.json says of control.
@@ -110,26 +210,12 @@ func parseDockerConfig(raw []byte) (dockerSettings, error) {
 	return config, nil
 }
 
-// open returns the addresses at which dockerd answers everyone, as evidence.
-func (c dockerSettings) open() []string {
+// open returns the addresses of a file at which dockerd answers everyone, as evidence.
+func (c dockerSettings) open(file string) []string {
 	var open []string
 	for _, host := range c.Hosts {
 		if answersOthers(host) && !c.TLSVerify {
-			open = append(open, audit.At(dockerConfig, 0, host))
-		}
-	}
-	return open
-}
-
-// openArguments returns those that the service has dockerd answer at (dockerd(8), -H).
-func openArguments(command unitCommand, config dockerSettings) []string {
-	var open []string
-	for _, arguments := range command.arguments() {
-		verifies := config.TLSVerify || slices.Contains(arguments, "--tlsverify") || slices.Contains(arguments, "--tlsverify=true")
-		for _, host := range options(arguments, "H", "host") {
-			if answersOthers(host) && !verifies {
-				open = append(open, audit.At(dockerUnit, 0, "-H "+host))
-			}
+			open = append(open, audit.At(file, 0, host))
 		}
 	}
 	return open

@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -232,7 +233,7 @@ func TestDockerAddressesThatAnswerEveryone(t *testing.T) {
 		`{"hosts": ["0.0.0.0:2375", "tcp://127.0.0.1.nip.io:2375", "tcp://localhost.example:2375", "[::]:2375", "tcp://[::]", " 192.0.2.1 "]}`: 6, `{"hosts": [":2375", "tcp://", "tcp://:2375", "unix:///run/docker.sock"]}`: 0,
 	} {
 		c, err := parseDockerConfig([]byte(text))
-		if got := c.open(); err != nil || len(got) != want {
+		if got := c.open(dockerConfig); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
@@ -243,24 +244,42 @@ func TestDockerAddressesThatAnswerEveryone(t *testing.T) {
 
 func TestDockerIsControlledAsItsServiceHasIt(t *testing.T) {
 	const unit, dropIn = "usr/lib/systemd/system/docker.service", "etc/systemd/system/docker.service.d/10-tcp.conf"
+	const socket, socketDropIn = "usr/lib/systemd/system/docker.socket", "etc/systemd/system/docker.socket.d/10-tcp.conf"
 	files := map[string]string{unit: "[Service]\nEnvironmentFile=-/etc/default/docker\nExecStart=/usr/sbin/dockerd -H fd:// $DOCKER_OPTS\n"}
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  audit.Status
 		says  string
 	}{
-		"as Debian has it":   {files, audit.Pass, ""},
-		"a drop-in":          {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H tcp://0.0.0.0:2375\n", dockerConfig[1:], "{}"), audit.Fail, "docker.service: -H tcp://0.0.0.0:2375"},
-		"another form":       {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd --host=0.0.0.0:2375\n"), audit.Fail, "docker.service: -H 0.0.0.0:2375"},
-		"its variable":       {with(files, "etc/default/docker", "# x\nDOCKER_OPTS=\"--dns 192.0.2.1 -H 192.0.2.1\"\n"), audit.Fail, "docker.service: -H 192.0.2.1"},
-		"taken back":         {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H tcp://:2375\n"), audit.Pass, ""},
-		"with certificates":  {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd --tlsverify -H tcp://0.0.0.0:2376\n"), audit.Pass, ""},
-		"a hidden drop-in":   {with(files, dropIn, "", "usr/lib/systemd/system/docker.service.d/10-tcp.conf", "[Service]\nExecStart=dockerd -H 0.0.0.0\n"), audit.Pass, ""},
-		"no Docker":          {map[string]string{"etc/": ""}, "", ""},
-		"a file that is big": {with(files, "etc/default/docker", strings.Repeat("#", maxFile+1)), "", ""},
+		"as Debian has it":               {files, audit.Pass, ""},
+		"a drop-in":                      {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H tcp://0.0.0.0:2375\n", dockerConfig[1:], "{}"), audit.Fail, "docker.service: -H tcp://0.0.0.0:2375"},
+		"another form":                   {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd --host=0.0.0.0:2375\n"), audit.Fail, "docker.service: -H 0.0.0.0:2375"},
+		"its variable":                   {with(files, "etc/default/docker", "# x\nDOCKER_OPTS=\"--dns 192.0.2.1 -H 192.0.2.1\"\n"), audit.Fail, "docker.service: -H 192.0.2.1"},
+		"taken back":                     {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H tcp://:2375\n"), audit.Pass, ""},
+		"with certificates":              {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd --tlsverify -H tcp://0.0.0.0:2376\n"), audit.Pass, ""},
+		"a hidden drop-in":               {with(files, dropIn, "", "usr/lib/systemd/system/docker.service.d/10-tcp.conf", "[Service]\nExecStart=dockerd -H 0.0.0.0\n"), audit.Pass, ""},
+		"no Docker":                      {map[string]string{"etc/": ""}, "", ""},
+		"another file":                   {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/bin/dockerd --config-file /srv/d.json\n", "srv/d.json", `{"hosts": ["tcp://0.0.0.0:2375"]}`), audit.Fail, "/srv/d.json: tcp://0.0.0.0:2375"},
+		"the file that it does not read": {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/bin/dockerd --config-file=/srv/d.json\n", "srv/d.json", "{}", dockerConfig[1:], `{"hosts": ["tcp://0.0.0.0:2375"]}`), audit.Pass, ""},
+		"another file that is cut off":   {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/bin/dockerd --config-file=/srv/d.json\n", "srv/d.json", "{"), "", "/srv/d.json: is not JSON"},
+		"letters in one word":            {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/bin/dockerd -DH tcp://0.0.0.0:2375\n"), audit.Fail, "docker.service: -H tcp://0.0.0.0:2375"},
+		"letters and value in one word":  {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/bin/dockerd -DH=0.0.0.0\n"), audit.Fail, "docker.service: -H 0.0.0.0"},
+		"a value with its letter":        {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/bin/dockerd -GH tcp://0.0.0.0:2375\n"), audit.Pass, ""},
+		"by a shell":                     {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/bin/sh -c \"exec dockerd -H tcp://0.0.0.0:2375\"\n"), audit.Fail, "docker.service: -H tcp://0.0.0.0:2375"},
+		"by a shell, for itself":         {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/bin/sh -c '(exec dockerd -H tcp://127.0.0.1:2375); true'\n"), audit.Pass, ""},
+		"by a shell in a shell":          {with(files, dropIn, "[Service]\nEnvironment=O=-H0.0.0.0\nExecStart=\nExecStart=/usr/bin/env sh -c \"true && sh -c 'dockerd $O'\"\n"), audit.Fail, "docker.service: -H 0.0.0.0"},
+		"by a variable of itself":        {with(files, dropIn, "[Service]\nEnvironment=\"O=\\\"$O x\\\" y\"\nExecStart=\nExecStart=/bin/sh -c \"$O z\"\n"), "", `docker.service starts "/bin/sh", which may start dockerd with any option`},
+		"by a script":                    {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/srv/start -H fd://\n"), "", `docker.service starts "/srv/start", which may start dockerd with any option`},
+		"its socket":                     {with(files, socket, "[Socket]\nListenStream=/run/docker.sock\n", socketDropIn, "[Socket]\nListenStream=0.0.0.0:2375\n"), audit.Fail, "docker.socket: ListenStream=0.0.0.0:2375"},
+		"its socket, by the port alone":  {with(files, socket, "[Socket]\nListenStream=2375\n"), audit.Fail, "docker.socket: ListenStream=2375"},
+		"its socket, taken back":         {with(files, socket, "[Socket]\nListenStream=2375\n", socketDropIn, "[Socket]\nListenStream=\nListenStream=[::1]:2375\nListenStream=@x\nListenStream=vsock::1\n"), audit.Pass, ""},
+		"its socket with certificates":   {with(files, socket, "[Socket]\nListenStream=2376\n", dockerConfig[1:], `{"tlsverify": true}`), audit.Pass, ""},
+		"a socket alone":                 {map[string]string{socket: "[Socket]\nListenStream=2375\n"}, audit.Fail, "docker.socket: ListenStream=2375"},
+		"a file that is big":             {with(files, "etc/default/docker", strings.Repeat("#", maxFile+1)), "", ""},
 	} {
 		f := ask(t, "containers.network", c.files)
-		if f.Status != c.want || c.says != "" && (len(f.Evidence) != 1 || f.Evidence[0] != c.says) {
+		said := append(slices.Clone(f.Evidence), f.Reason)
+		if f.Status != c.want || len(f.Evidence) > 1 || c.says != "" && said[0] != c.says {
 			t.Errorf("%s: %+v, want %q %s", name, f, c.want, c.says)
 		}
 	}
@@ -285,7 +304,7 @@ func FuzzLines(f *testing.F) {
 		easyCommunities(snmpConfig, snmpd, text)
 		countRules(text)
 		supportEnd(text)
-		if c, err := parseDockerConfig(raw); err == nil && len(c.open()) > len(c.Hosts) {
+		if c, err := parseDockerConfig(raw); err == nil && len(c.open(dockerConfig)) > len(c.Hosts) {
 			t.Errorf("%v", c)
 		}
 		c := unitCommand{environment: map[string]string{}}

@@ -44,16 +44,19 @@ func (m *machine) sshdOptions() (sshdOptions, error) {
 	return sshdOptions{}, nil
 }
 
+// sshdFlags are the options of sshd without a value (sshd.c of OpenSSH).
+const sshdFlags = "46DGQRTdeiqrtV"
+
 // optionsOf reads the arguments of sshd: the first of two options counts, as for its file.
 func optionsOf(where string, commands [][]string) (sshdOptions, error) {
 	var o sshdOptions
 	for _, arguments := range commands {
-		for _, file := range options(arguments, "f", "") {
+		for _, file := range options(arguments, sshdFlags, "f", "") {
 			if o.file = file; !path.IsAbs(file) {
 				return o, errSSHDOption
 			}
 		}
-		for _, option := range options(arguments, "o", "") {
+		for _, option := range options(arguments, sshdFlags, "o", "") {
 			setting, ok := sshdconf.Option(where, option)
 			if !ok {
 				return o, errSSHDOption

@@ -87,6 +87,7 @@ func TestOptionsOfTheServiceCount(t *testing.T) {
 		"the first counts":      {with(debian, "etc/default/ssh", "SSHD_OPTS=-oPermitRootLogin=no -oPermitRootLogin=yes\n"), audit.Pass, ""},
 		"another file":          {with(debian, "etc/default/ssh", "SSHD_OPTS=-f /etc/ssh/own\n", "etc/ssh/own", "\nPermitRootLogin yes\n"), audit.Fail, "/etc/ssh/own:2: permitrootlogin yes"},
 		"what is no setting":    {with(debian, "etc/default/ssh", "SSHD_OPTS=-o -T\n"), "", ""},
+		"behind other letters":  {with(debian, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/sshd -Deo PermitRootLogin=yes\n"), audit.Fail, "ssh.service: permitrootlogin yes"},
 		"by its other name":     {with(without, "usr/lib/systemd/system/sshd.service", "[Service]\nExecStart=/usr/sbin/sshd -D -oPermitRootLogin=yes\n"), audit.Fail, "sshd.service: permitrootlogin yes"},
 		"a script, not systemd": {with(without, "etc/default/ssh", "SSHD_OPTS=-oPermitRootLogin=yes\n"), audit.Fail, "/etc/default/ssh: permitrootlogin yes"},
 	} {

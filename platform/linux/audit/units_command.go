@@ -21,36 +21,44 @@ type unitCommand struct {
 // such service. A service may have several names, the first of which that has a file has the unit.
 func (m *machine) commandOf(names ...string) (unitCommand, error) {
 	c := unitCommand{environment: map[string]string{}}
-	file := ""
-	var dropInDirs []string
-	for _, name := range names {
-		for _, directory := range unitDirs {
-			if file == "" && m.exists(directory+name) {
-				file, c.name = directory+name, name
-			}
-			dropInDirs = append(dropInDirs, directory+name+".d")
-		}
-	}
-	if file == "" {
-		return c, nil
-	}
-	files, err := m.dropIns(".conf", dropInDirs...)
 	var environmentFiles []string
-	for _, file := range append([]string{file}, files...) {
-		text, failed := m.unitText(file)
-		err = errors.Join(err, failed)
-		unitfile.Settings(text, func(section, name, value string) {
-			if section == "Service" {
-				c.set(name, value, &environmentFiles)
-			}
-		})
-	}
+	name, err := m.eachSetting(func(section, name, value string) {
+		if section == "Service" {
+			c.set(name, value, &environmentFiles)
+		}
+	}, names...)
+	c.name = name
 	for _, name := range environmentFiles {
 		text, failed := m.optionalText(strings.TrimPrefix(name, "-"))
 		err = errors.Join(err, failed)
 		c.take(text)
 	}
 	return c, err
+}
+
+// eachSetting calls use for each setting of a unit with its drop-ins, in the order in which they count, and returns
+// which of its names has a file; "" where none has.
+func (m *machine) eachSetting(use func(section, name, value string), names ...string) (unit string, err error) {
+	file := ""
+	var dropInDirs []string
+	for _, name := range names {
+		for _, directory := range unitDirs {
+			if file == "" && m.exists(directory+name) {
+				file, unit = directory+name, name
+			}
+			dropInDirs = append(dropInDirs, directory+name+".d")
+		}
+	}
+	if file == "" {
+		return "", nil
+	}
+	files, err := m.dropIns(".conf", dropInDirs...)
+	for _, file := range append([]string{file}, files...) {
+		text, failed := m.unitText(file)
+		err = errors.Join(err, failed)
+		unitfile.Settings(text, use)
+	}
+	return unit, err
 }
 
 // unitText is empty for a unit that is masked by a link to /dev/null.
@@ -89,24 +97,38 @@ func (c *unitCommand) take(text string) {
 	unitfile.Variables(text, func(name, value string) { c.environment[name] = value })
 }
 
-// arguments are those of each command, without its program. A variable that is a word of its own becomes as many
-// as it has, one within a word a part of it (systemd.service(5)).
+// arguments are those of each command, without its program.
 func (c unitCommand) arguments() [][]string {
 	var list [][]string
+	for _, words := range c.commands() {
+		list = append(list, words[1:])
+	}
+	return list
+}
+
+// commands are the words of each command, the program first.
+func (c unitCommand) commands() [][]string {
+	var list [][]string
 	for _, line := range c.lines {
-		var words []string
-		for _, word := range unitfile.Words(strings.TrimLeft(line, "-:+!|@")) {
-			if name, variable := strings.CutPrefix(word, "$"); variable && !strings.ContainsAny(name, "{}$") {
-				words = append(words, unitfile.Words(c.environment[name])...)
-			} else {
-				words = append(words, c.within(word))
-			}
-		}
-		if len(words) > 0 {
-			list = append(list, words[1:])
+		if words := c.expand(unitfile.Words(strings.TrimLeft(line, "-:+!|@"))); len(words) > 0 {
+			list = append(list, words)
 		}
 	}
 	return list
+}
+
+// expand puts in variables. One that is a word of its own becomes as many as it has, one within a word a part of it
+// (systemd.service(5)).
+func (c unitCommand) expand(words []string) []string {
+	var all []string
+	for _, word := range words {
+		if name, variable := strings.CutPrefix(word, "$"); variable && !strings.ContainsAny(name, "{}$") {
+			all = append(all, unitfile.Words(c.environment[name])...)
+		} else {
+			all = append(all, c.within(word))
+		}
+	}
+	return all
 }
 
 func (c unitCommand) within(word string) string {
@@ -119,20 +141,28 @@ func (c unitCommand) within(word string) string {
 }
 
 // options returns the values of an option of one letter, "-H x" or "-Hx", and of its long name, "" for none, "--host
-// x" or "--host=x".
-func options(arguments []string, short, long string) []string {
+// x" or "--host=x". flags are letters without a value, which may stand before it in its word, "-DH x".
+func options(arguments []string, flags, short, long string) []string {
 	var values []string
 	for i, word := range arguments {
-		value, isShort := strings.CutPrefix(word, "-"+short)
-		text, isLong := strings.CutPrefix(word, "--"+long+"=")
+		value, is := optionIn(word, flags, short, long)
 		switch {
-		case (word == "-"+short || long != "" && word == "--"+long) && i+1 < len(arguments):
+		case is && value == "" && !strings.HasSuffix(word, "=") && i+1 < len(arguments):
 			values = append(values, arguments[i+1])
-		case long != "" && isLong:
-			values = append(values, text)
-		case isShort && value != "":
-			values = append(values, strings.TrimPrefix(value, "="))
+		case is && value != "":
+			values = append(values, value)
 		}
 	}
 	return values
+}
+
+// optionIn says whether a word has an option, and the value that stands in the same word.
+func optionIn(word, flags, short, long string) (value string, is bool) {
+	if name, isLong := strings.CutPrefix(word, "--"); isLong {
+		name, value, _ = strings.Cut(name, "=")
+		return value, long != "" && name == long
+	}
+	letters, isShort := strings.CutPrefix(word, "-")
+	before, value, is := strings.Cut(letters, short)
+	return strings.TrimPrefix(value, "="), isShort && short != "" && is && strings.Trim(before, flags) == ""
 }
