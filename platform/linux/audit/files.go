@@ -249,6 +249,7 @@ func homePermissions(_ context.Context, m *machine) audit.Finding {
 		good := func(f hostfile.Meta) bool {
 			return (f.UID == u.UID || f.UID == m.Owner) && m.onlyUserWrites(who, u.GID, f)
 		}
+		v.owner = m.owner(u.UID)
 		v.check(m, path.Clean(u.Home), good)
 		err := m.as(u, func() { // the user may have put links there
 			for _, file := range []string{"/.ssh", "/.ssh/authorized_keys"} {
@@ -259,6 +260,7 @@ func homePermissions(_ context.Context, m *machine) audit.Finding {
 			v.noteUnread(u.Home, err)
 		}
 	}
+	v.owner = ""
 	for _, file := range []string{"/root", "/root/.ssh", "/root/.ssh/authorized_keys"} {
 		v.check(m, file, m.onlyRootWrites)
 	}

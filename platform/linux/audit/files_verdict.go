@@ -21,7 +21,8 @@ const maxNames = 4096
 // A fileVerdict collects what is wrong with files.
 type fileVerdict struct {
 	seen    int
-	wrong   []string
+	wrong   []audit.Line
+	owner   string // whose doing it is what is looked at, as in [audit.Line]
 	unread  error
 	okValue string
 	fix     string
@@ -39,7 +40,7 @@ func (v *fileVerdict) check(m *machine, file string, good func(hostfile.Meta) bo
 		v.seen++
 	default:
 		v.seen++
-		v.wrong = append(v.wrong, audit.At(file, 0, f.String()))
+		v.wrong = append(v.wrong, audit.Line{Text: audit.At(file, 0, f.String()), Owner: v.owner})
 	}
 }
 
@@ -80,8 +81,8 @@ func (v *fileVerdict) checkPath(m *machine, file string) {
 		v.noteUnread(file, err)
 	default:
 		v.seen++
-		if weak != "" && !slices.Contains(v.wrong, weak) {
-			v.wrong = append(v.wrong, weak)
+		if line := (audit.Line{Text: weak, Owner: v.owner}); weak != "" && !slices.Contains(v.wrong, line) {
+			v.wrong = append(v.wrong, line)
 		}
 	}
 }
@@ -123,7 +124,9 @@ func (v *fileVerdict) noteUnread(file string, err error) {
 func (v *fileVerdict) finding() audit.Finding {
 	switch {
 	case len(v.wrong) > 0:
-		return audit.Failed(humanize.Count(len(v.wrong), "file or folder has", "files and folders have")+" the wrong owner or mode", withoutLists(v.fix, v.wrong), v.wrong...)
+		f := audit.Failed(humanize.Count(len(v.wrong), "file or folder has", "files and folders have")+" the wrong owner or mode", "").With(v.wrong...)
+		f.Fix = withoutLists(v.fix, f.Evidence)
+		return f
 	case v.unread != nil:
 		return audit.Unread(v.unread.(*fs.PathError).Path, v.unread) //nolint:errorlint,forcetypeassert // miss alone sets it
 	case v.seen == 0:

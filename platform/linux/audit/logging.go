@@ -154,7 +154,7 @@ func parseINI(text, section, key string) (value string, line int) {
 var privateLogs = []string{"auth.log", "secure", "audit", "btmp", "mail.log", "maillog", "syslog", "messages", "user.log", "debug", "sudo.log"}
 
 func logPermissions(_ context.Context, m *machine) audit.Finding {
-	var open, readable []string
+	var open, readable []audit.Line
 	v := fileVerdict{}
 	names, err := m.names("/var/log", maxNames)
 	if hostfile.Missing(err) {
@@ -165,11 +165,12 @@ func logPermissions(_ context.Context, m *machine) audit.Finding {
 	}
 	judge := func(file, name string) {
 		v.check(m, file, func(f hostfile.Meta) bool {
+			line := audit.Line{Text: audit.At(file, 0, f.String()), Owner: m.owner(f.UID)}
 			switch {
 			case f.Mode.Perm()&0o002 != 0:
-				open = append(open, audit.At(file, 0, f.String()))
+				open = append(open, line)
 			case f.Mode.Perm()&0o004 != 0 && isPrivate(name):
-				readable = append(readable, audit.At(file, 0, f.String()))
+				readable = append(readable, line)
 			}
 			return true
 		})
@@ -187,9 +188,9 @@ func logPermissions(_ context.Context, m *machine) audit.Finding {
 	}
 	switch fix := "Take the rights of others from each one that is named: sudo chmod o-rwx FILE; and see what creates it (logrotate, rsyslog's umask)."; {
 	case len(open) > 0:
-		return audit.Failed(humanize.Count(len(open), "log", "logs")+" can be written by everyone", fix, open...)
+		return audit.Failed(humanize.Count(len(open), "log", "logs")+" can be written by everyone", fix).With(open...)
 	case len(readable) > 0:
-		return audit.Warned(humanize.Count(len(readable), "log", "logs")+" with logins can be read by everyone", fix, readable...)
+		return audit.Warned(humanize.Count(len(readable), "log", "logs")+" with logins can be read by everyone", fix).With(readable...)
 	case v.unread != nil:
 		return audit.Unread("/var/log", v.unread)
 	default:

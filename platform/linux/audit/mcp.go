@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -97,7 +98,7 @@ func (all *mcpServers) add(m *machine, who localUsers, u userdb.User, name strin
 	}
 	all.files.seen++
 	if f.UID != u.UID && f.UID != m.Owner || !m.onlyUserWrites(who, u.GID, f) {
-		all.files.wrong = append(all.files.wrong, audit.At(file, 0, f.String()))
+		all.files.wrong = append(all.files.wrong, audit.Line{Text: audit.At(file, 0, f.String()), Owner: m.owner(u.UID)})
 	}
 	all.Take(file, raw, u)
 }
@@ -133,8 +134,10 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 				}
 			}
 		})
-		slices.Sort(v.wrong)
-		v.wrong = slices.Compact(v.wrong)
+		slices.SortFunc(v.wrong, func(a, b audit.Line) int {
+			return cmp.Or(strings.Compare(a.Text, b.Text), strings.Compare(a.Owner, b.Owner))
+		})
+		v.wrong = slices.CompactFunc(v.wrong, func(a, b audit.Line) bool { return a.Text == b.Text })
 		return v.finding()
 	})
 }
@@ -147,6 +150,7 @@ func (m *machine) asEach(servers []configured, v *fileVerdict, look func(configu
 		if n < 0 {
 			n = len(servers)
 		}
+		v.owner = m.owner(u.UID)
 		err := m.as(u, func() {
 			for _, s := range servers[:n] {
 				look(s)
@@ -174,16 +178,16 @@ func mcpMissing(_ context.Context, m *machine) audit.Finding {
 		return audit.Unread("accounts", err)
 	}
 	return all.List().Judge(func(servers []configured) audit.Finding {
-		var missing []string
+		var missing []audit.Line
 		var v fileVerdict
 		m.asEach(servers, &v, func(s configured) {
 			if s.Command != "" && !m.findable(s.User, s.Command) {
-				missing = append(missing, audit.At(s.File, 0, s.Name+" runs "+s.Command))
+				missing = append(missing, audit.Line{Text: audit.At(s.File, 0, s.Name+" runs "+s.Command), Owner: m.owner(s.User.UID)})
 			}
 		})
 		switch {
 		case len(missing) > 0:
-			return audit.Warned(humanize.Count(len(missing), "MCP server has", "MCP servers have")+" no program", "Remove what is named from the configuration, or install it.", missing...)
+			return audit.Warned(humanize.Count(len(missing), "MCP server has", "MCP servers have")+" no program", "Remove what is named from the configuration, or install it.").With(missing...)
 		case v.unread != nil:
 			return v.finding()
 		case len(servers) == 0:

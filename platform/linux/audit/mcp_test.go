@@ -4,6 +4,7 @@ package audit
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,5 +59,23 @@ func TestServersOfEveryClientAreFound(t *testing.T) {
 		}
 		name := strings.TrimPrefix(c.File(mira("/")), "/")
 		foundFor(t, testenv.Plant(t, map[string]string{"etc/passwd": "mira:x:1000:1000::/home/mira:/bin/sh\n", "etc/group": "", "home/mira/": "", name: string(raw)}), c, "/opt/s")
+	}
+}
+
+// What a user has in a configuration hides nothing of others.
+func TestServersOfAUserHideNoneOfOthers(t *testing.T) {
+	var many []string
+	for i := range 100 {
+		many = append(many, fmt.Sprintf(`"s%d": {"command": "/no/such/a%d"}`, i, i))
+	}
+	me := os.Geteuid()
+	other := me + 1
+	passwd := fmt.Sprintf("root:x:%d:0::/root:/bin/sh\nmallory:x:%d:1000::/home/a:/bin/sh\nana:x:%d:1001::/home/b:/bin/sh\n", me, other, other+1)
+	f := ask(t, "mcp.missing", map[string]string{
+		"etc/passwd": passwd, "etc/group": "", "home/a/.cursor/mcp.json": `{"mcpServers": {` + strings.Join(many, ", ") + `}}`,
+		"home/b/.cursor/mcp.json": `{"mcpServers": {"x": {"command": "/no/such/b"}}}`, "root/.cursor/mcp.json": `{"mcpServers": {"x": {"command": "/no/such/r"}}}`,
+	})
+	if n := len(f.Evidence); n != 102 || f.Evidence[0] != "/root/.cursor/mcp.json: x runs /no/such/r" || f.Owners[0] != "" || f.Owners[1] != fmt.Sprint(other) || f.Owners[101] != fmt.Sprint(other+1) {
+		t.Errorf("%d lines: %+v", n, f)
 	}
 }

@@ -228,11 +228,7 @@ func (m *machine) goneLine(p runningProcess, c processes.Claim) audit.Line {
 	case !c.Unfindable() && m.replaced(p, c.Program):
 		text += ", replaced since"
 	}
-	line := audit.Line{Text: audit.At("/proc/"+strconv.Itoa(p.pid)+"/exe", 0, text)}
-	if p.uid != 0 {
-		line.Owner = strconv.Itoa(p.uid)
-	}
-	return line
+	return audit.Line{Text: audit.At("/proc/"+strconv.Itoa(p.pid)+"/exe", 0, text), Owner: m.owner(p.uid)}
 }
 
 // replaced says whether there is a file again where a program was. In a mount namespace of its own a

@@ -179,7 +179,7 @@ func sshPermissions(ctx context.Context, m *machine) audit.Finding {
 	case m.firstExisting("/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config") == "":
 		return audit.NotApplicable(errNoSSH.Error())
 	case len(v.wrong) > 0:
-		return audit.Failed("Users other than root can write it", "Make each file and folder root's alone: sudo chown root FILE && sudo chmod go-w FILE", v.wrong...)
+		return audit.Failed("Users other than root can write it", "Make each file and folder root's alone: sudo chown root FILE && sudo chmod go-w FILE").With(v.wrong...)
 	case v.unread != nil:
 		return audit.Unread("sshd_config", v.unread)
 	default:

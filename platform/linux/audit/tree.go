@@ -178,10 +178,10 @@ func (l *fileList) sorted() []foundFile {
 // range of 65,536 numbers that are in no file of accounts (subuid(5)), which count as one.
 func (m *machine) ownerOf(p localUsers, uid uint32, caps capabilities) string {
 	switch {
-	case uid == 0 || int(uid) == m.Owner || caps != 0:
+	case caps != 0:
 		return ""
-	case p.uids[uid]:
-		return strconv.Itoa(int(uid))
+	case p.uids[uid], uid == 0:
+		return m.owner(int(uid))
 	default:
 		return "unknown " + strconv.Itoa(int(uid>>16))
 	}

@@ -65,6 +65,14 @@ func (l localUsers) name(uid uint32) string {
 	return l.users[at].Name
 }
 
+// owner is a user as in [audit.Line].
+func (m *machine) owner(uid int) string {
+	if uid == m.Owner || uid == 0 {
+		return ""
+	}
+	return strconv.Itoa(uid)
+}
+
 // in returns who has the rights of a group: whom it names, and other users than root whose primary group it is.
 func (l localUsers) in(gid int) []string {
 	list := slices.Clone(l.members[gid])
