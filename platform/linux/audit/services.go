@@ -41,7 +41,7 @@ func serviceChecks() []check {
 			ID: "services.snmp", Name: "SNMP community", Severity: audit.High, Weight: 4,
 			Reference:   "CIS 2.1.15, Lynis SNMP-3306",
 			Description: "The communities public and private are the first that everyone tries; the latter often lets them change settings.",
-			Formula:     "PASS when snmpd.conf and snmpd.local.conf in the folders of snmpd, such as /etc/snmp, snmpd.conf.d and what they include name no community public or private that other hosts can use. FAIL otherwise. Does not apply without such a file.",
+			Formula:     "PASS when snmpd.conf and snmpd.local.conf in the folders of snmpd, such as /etc/snmp, what is for snmpd in snmp.conf there, snmpd.conf.d and what they include name no community public or private that other hosts can use. FAIL otherwise. Does not apply without such a file.",
 		}, Run: snmpCommunity},
 	}
 }

@@ -39,7 +39,7 @@ func updateChecks() []check {
 			ID: "updates.automatic", Name: "Automatic updates", Severity: audit.Medium, Weight: 3,
 			Reference:   "Lynis PKGS-7420",
 			Description: "Security updates that wait for a person wait too long.",
-			Formula:     "PASS when unattended-upgrades, with its settings and timers on, fetches the lists and installs at least every 7 days, names an archive to install from and does not hold everything back, or dnf-automatic (with apply_updates and its timer on) installs updates. WARN otherwise. Does not apply in a container without an init of its own. Skipped for other package managers.",
+			Formula:     "PASS when unattended-upgrades, with its settings and timers on, fetches the lists and installs at least every 7 days, names an archive to install from and does not hold everything back, or dnf-automatic (with apply_updates and its timer on) installs updates. WARN otherwise. Does not apply in a container without an init of its own. Skipped for other package managers, and for a blacklist that is not understood.",
 		}, Run: automaticUpdates},
 		{About: audit.About{
 			ID: "updates.authenticated", Name: "Signed packages", Severity: audit.High, Weight: 8, Unusual: true,
