@@ -68,9 +68,8 @@ func TestServersOfAUserHideNoneOfOthers(t *testing.T) {
 	for i := range 100 {
 		many = append(many, fmt.Sprintf(`"s%d": {"command": "/no/such/a%d"}`, i, i))
 	}
-	me := os.Geteuid()
-	other := me + 1
-	passwd := fmt.Sprintf("root:x:%d:0::/root:/bin/sh\nmallory:x:%d:1000::/home/a:/bin/sh\nana:x:%d:1001::/home/b:/bin/sh\n", me, other, other+1)
+	other := os.Geteuid() + 1
+	passwd := fmt.Sprintf("root:x:0:0::/root:/bin/sh\nmallory:x:%d:1000::/home/a:/bin/sh\nana:x:%d:1001::/home/b:/bin/sh\n", other, other+1)
 	f := ask(t, "mcp.missing", map[string]string{
 		"etc/passwd": passwd, "etc/group": "", "home/a/.cursor/mcp.json": `{"mcpServers": {` + strings.Join(many, ", ") + `}}`,
 		"home/b/.cursor/mcp.json": `{"mcpServers": {"x": {"command": "/no/such/b"}}}`, "root/.cursor/mcp.json": `{"mcpServers": {"x": {"command": "/no/such/r"}}}`,
