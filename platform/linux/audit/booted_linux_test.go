@@ -67,7 +67,8 @@ func TestARealDebianIsJudgedAndItsChangesAreSeen(t *testing.T) {
 		t.Errorf("changes before the first run: %+v", r.Changed)
 	}
 
-	shell(t,
+	const another = `sed -i 's/"at":"20/"at":"19/' ` + audit.StatePath // conversation: the last run was long ago
+	shell(t, another,
 		"useradd -o -u 0 -g 0 -M toor", "useradd -m guest && passwd -d guest", "useradd -m old && echo old:secret | chpasswd -c MD5",
 		"useradd -r -s /bin/bash daemon2", "echo 'mira ALL=(ALL) NOPASSWD: ALL' | EDITOR='tee' visudo -f /etc/sudoers.d/mira", "chmod 666 /etc/sudoers.d/mira",
 		"printf 'PermitRootLogin yes\\nPermitEmptyPasswords yes\\nCiphers +3des-cbc\\n' > /etc/ssh/sshd_config.d/bad.conf",
@@ -82,7 +83,7 @@ func TestARealDebianIsJudgedAndItsChangesAreSeen(t *testing.T) {
 		t.Errorf("broken: %s, %s", r.Overall, diff)
 	}
 
-	shell(t, "sed -i '/^toor:/d' /etc/passwd /etc/shadow", "userdel -r guest; userdel -r old; userdel daemon2", "rm /etc/sudoers.d/mira /etc/ssh/sshd_config.d/bad.conf", "nft delete table inet f")
+	shell(t, another, "sed -i '/^toor:/d' /etc/passwd /etc/shadow", "userdel -r guest; userdel -r old; userdel daemon2", "rm /etc/sudoers.d/mira /etc/ssh/sshd_config.d/bad.conf", "nft delete table inet f")
 	r = whole(t)
 	if diff := cmp.Diff(want.New, ours(r.Changed.Fixed)) + cmp.Diff(want.Fixed, ours(r.Changed.New)); diff != "" {
 		t.Errorf("repaired: %s", diff)
