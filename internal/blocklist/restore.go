@@ -157,8 +157,12 @@ func (r *restoreRun) review(on depends) {
 	now := r.list.now()
 	stay := staying(r.known.entries, now)
 	r.result.Expired = len(r.known.entries) - len(stay)
+	besides := withoutSessions(on.protected)
 	for _, e := range stay {
 		d := r.list.denyReason(e.Address, on.protected)
+		if d != nil && d.ends != nil && r.holds(e, d.others) {
+			d = r.list.denyReason(e.Address, besides)
+		}
 		if d != nil && !d.always && (e.Forced || e.Suspended == "" && replaceable(e.Address, d.why, stay, on.protected)) {
 			d = nil
 		}
@@ -177,6 +181,18 @@ func (r *restoreRun) review(on depends) {
 			r.result.Entries++
 		}
 	}
+}
+
+// holds reports whether a block stays whatever session comes to depend on the address. One that is in force can
+// cut no session that anybody has, and anybody can make it look so. One that the packet filter has lost gives way
+// to what may be the session of whoever put the machine in order, and to none of others.
+func (r *restoreRun) holds(e entry, others bool) bool {
+	return e.Suspended == "" && (others || r.kernel.drops(e.Address))
+}
+
+// withoutSessions leaves out what only sessions depend on.
+func withoutSessions(list []ProtectedAddr) []ProtectedAddr {
+	return slices.DeleteFunc(slices.Clone(list), func(p ProtectedAddr) bool { return p.Sessions != nil })
 }
 
 // replaceable says that this machine has another gateway or name server beside a, which is one by now: a

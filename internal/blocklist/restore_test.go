@@ -14,6 +14,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/lockfile"
+	"sentinel/internal/sessions"
 )
 
 func TestRestoreLoadsTheListAfterABoot(t *testing.T) {
@@ -123,6 +124,48 @@ func TestRestoreSuspendsWhatBecameProtectedAndResumesIt(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	same(t, "kernel", m.addresses(), []string{"203.0.113.7", "203.0.113.8"})
+}
+
+// A block that is in force cuts no session, and whoever is on the machine can make it look so. One that another
+// tool has flushed gives way to a session that may be the one of whoever restores it.
+func TestNoSessionLiftsABlockThatIsInForce(t *testing.T) {
+	at := netip.MustParseAddr("203.0.113.7")
+	for name, c := range map[string]struct {
+		whose             sessions.Ownership
+		flushed, gateway  bool
+		suspended, stayed int
+	}{
+		"another's":                                          {whose: sessions.Others, stayed: 1},
+		"possibly the caller's":                              {whose: sessions.PossiblyOwn, stayed: 1},
+		"the caller's":                                       {whose: sessions.Own, stayed: 1},
+		"another's, of a block that was flushed":             {whose: sessions.Others, flushed: true, stayed: 1},
+		"the caller's, of a block that was flushed":          {whose: sessions.Own, flushed: true, suspended: 1},
+		"possibly the caller's, of a block that was flushed": {whose: sessions.PossiblyOwn, flushed: true, suspended: 1},
+		"another's, of a gateway":                            {whose: sessions.Others, gateway: true, suspended: 1},
+		"the caller's, of a gateway":                         {whose: sessions.Own, gateway: true, suspended: 1},
+	} {
+		m := newMachine()
+		l := m.on(t)
+		mustBlock(t, l, at.String())
+		found, err := ProtectSessions(model(c.whose))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.protected = append(found, m.protected...)
+		if c.gateway {
+			m.protected = append(m.protected, Protect(at, WhyGateway))
+		}
+		if c.flushed {
+			clear(m.held)
+		}
+		pending, err := l.Pending(t.Context())
+		if err != nil || pending.Suspended != c.suspended {
+			t.Errorf("%s: %+v would be done, %v", name, pending, err)
+		}
+		if r := restore(t, l); r.Suspended != c.suspended || len(m.held) != c.stayed {
+			t.Errorf("%s: %+v, held %v", name, r, m.held)
+		}
+	}
 }
 
 // A neighbour who is blocked announces itself as a router, or as a name server.
