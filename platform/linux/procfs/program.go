@@ -35,17 +35,13 @@ func (p Program) Name() string {
 // Program returns what a process runs. Files of the system are owner's, which is 0 on a live system.
 // It may block on a file system of this machine that has a file of the same name.
 func (f FS) Program(pid, owner int) (Program, error) {
-	exe := f.path(strconv.Itoa(pid), "exe")
-	link, err := os.Readlink(exe)
+	link, err := os.Readlink(f.path(strconv.Itoa(pid), "exe"))
 	if err != nil {
 		return Program{}, err
 	}
 	var p Program
 	p.Path, p.Removed = strings.CutSuffix(link, " (deleted)")
-	if f.dir != "/proc" { // an ordinary link in a tree of files
-		exe = f.inRoot(p.Path)
-	}
-	runs, err := StatHeld(exe)
+	runs, err := f.runs(pid)
 	if err != nil {
 		return p, err
 	}
@@ -55,6 +51,26 @@ func (f FS) Program(pid, owner int) (Program, error) {
 	removed := p.Removed && runs.Links == 0 && f.ofOurUsers(pid)
 	p.System = runs.ownedAlone(owner) && f.Placed(p.Path, owner) && (removed || f.isAt(p.Path, runs))
 	return p, nil
+}
+
+// Lends reports whether the program of a process lends the rights of another user, as in [Program]. It never
+// waits for a file system; what cannot be looked at, such as a process that has ended, lends nothing.
+func (f FS) Lends(pid int) bool {
+	runs, err := f.runs(pid)
+	return err == nil && runs.Lent()
+}
+
+// runs looks at the file that a process runs.
+func (f FS) runs(pid int) (Held, error) {
+	exe := f.path(strconv.Itoa(pid), "exe")
+	if f.dir != "/proc" { // an ordinary link in a tree of files
+		link, err := os.Readlink(exe)
+		if err != nil {
+			return Held{}, err
+		}
+		exe = f.inRoot(strings.TrimSuffix(link, " (deleted)"))
+	}
+	return StatHeld(exe)
 }
 
 // inRoot is a file of the system that /proc belongs to.

@@ -53,6 +53,9 @@ func TestProgramsOfTheSystemAreRootsAlone(t *testing.T) {
 			if p, err := New("/").Program(runs, 0); err != nil || p.System != c.want || p.Lent != c.lent {
 				t.Errorf("%+v, %v", p, err)
 			}
+			if got := New("/").Lends(runs); got != c.lent {
+				t.Errorf("lends rights: %t", got)
+			}
 		})
 	}
 	t.Run("under another name, in a mount namespace of its own", func(t *testing.T) {
