@@ -38,6 +38,7 @@ const firstUnprivileged = 1024
 type sockets struct {
 	network   network.Source
 	uid       func(pid int) (int, error) // real user id of a process
+	lends     func(pid int) bool         // whether its program lends rights, as in [procfs.FS.Lends]
 	process   func(pid int) (procfs.ProcessStat, error)
 	ephemeral func() (low, high uint16) // ports that clients get by themselves
 	table     func(name string, visit func(procfs.Socket)) error
@@ -45,7 +46,7 @@ type sockets struct {
 
 func liveSockets() sockets {
 	proc := procfs.New("/")
-	return sockets{network: linuxnetwork.New("/"), uid: proc.UID, process: proc.Process, ephemeral: ephemeral, table: proc.Sockets}
+	return sockets{network: linuxnetwork.New("/"), uid: proc.UID, lends: proc.Lends, process: proc.Process, ephemeral: ephemeral, table: proc.Sockets}
 }
 
 // OpenPorts implements [firewall.Manager]. What carries open sessions is found by
@@ -245,9 +246,11 @@ func (m *Manager) isSSH(o network.Owner) bool {
 	return err == nil && sshserver.Is(parent.Name) && m.isRoot(p.ParentPID)
 }
 
+// isRoot reports whether a process is root's, and not a program that anybody starts with root's rights, under
+// any name.
 func (m *Manager) isRoot(pid int) bool {
 	uid, err := m.sockets.uid(pid)
-	return err == nil && uid == 0
+	return err == nil && uid == 0 && !m.sockets.lends(pid)
 }
 
 // transient recognises the UDP socket of a client, which waits for an answer at

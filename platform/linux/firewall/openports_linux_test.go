@@ -28,6 +28,7 @@ type machine struct {
 	list       []network.Socket
 	owners     map[uint64]network.Owner
 	uids       map[int]int
+	lending    int // a process whose program lends rights; 0 for none
 	parents    map[int]int
 	denied     bool
 	socketsErr error
@@ -90,7 +91,7 @@ func (m *machine) manager() *Manager {
 		state:     stateFile{"/var/lib/no-sentinel/firewall.json"},
 		installed: func(path string) bool { return slices.Contains(m.files, path) },
 		sockets: sockets{
-			network: m, uid: m.uid, process: m.process,
+			network: m, uid: m.uid, lends: func(pid int) bool { return pid == m.lending }, process: m.process,
 			ephemeral: func() (uint16, uint16) { return 32768, 60999 },
 			table:     func(string, func(procfs.Socket)) error { return nil },
 		},
@@ -123,6 +124,13 @@ func TestPortsOfRemoteSessionsAreFound(t *testing.T) {
 		"a user's program called sshd": {machine{
 			list: []network.Socket{listener(network.TCP, "0.0.0.0:4444", 1)}, owners: map[uint64]network.Owner{1: {PID: 20, Name: "sshd"}}, uids: root,
 			parents: map[int]int{20: 99},
+		}, nil},
+		"a program with root's rights that a user called sshd": {machine{
+			list: []network.Socket{listener(network.TCP, "0.0.0.0:4444", 1)}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}}, uids: root, lending: 10,
+		}, nil},
+		"a user's program below one": {machine{
+			list: []network.Socket{listener(network.TCP, "0.0.0.0:4444", 1)}, owners: map[uint64]network.Owner{1: {PID: 20, Name: "sshd"}, 2: {PID: 11, Name: "sshd"}}, uids: root,
+			parents: map[int]int{20: 11}, lending: 11,
 		}, nil},
 		"on loopback alone": {machine{
 			list: []network.Socket{listener(network.TCP, "127.0.0.1:22", 1), listener(network.TCP, "[::1]:22", 1)}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}}, uids: root,
