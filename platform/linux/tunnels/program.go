@@ -63,9 +63,11 @@ type devices struct {
 
 // A holder is a process that has a device open.
 type holder struct {
-	pid    int
-	here   bool // in this network namespace
-	system bool // root's, or an account's of the system
+	pid  int
+	here bool // in this network namespace
+	// system is set for root's and those of accounts of the system; of a TUN or TAP device, which a user may have
+	// been given, not for what lends the rights of one.
+	system bool
 }
 
 // carriers picks those who may carry the packets of this machine's interface. Another network namespace can
@@ -108,6 +110,7 @@ func (w *walk) search() devices {
 		}
 		h := of(f.PID)
 		if name != "" {
+			h.system = h.system && !w.proc.Lends(f.PID)
 			d.holders[name] = append(d.holders[name], h)
 		} else if h.system && !slices.Contains(d.ppp, f.PID) {
 			d.ppp = append(d.ppp, f.PID)

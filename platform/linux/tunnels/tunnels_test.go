@@ -402,6 +402,29 @@ func TestAHolderIsAskedForOnce(t *testing.T) {
 	}
 }
 
+// A user who was given a device chooses which program with the rights of an account waits while it holds it. Where
+// nobody else does, that carries the packets all the same.
+func TestWhatLendsAnAccountHoldsADeviceForItsUser(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{
+		"at": "", "openvpn": "",
+		"proc/8/fd/": "", "proc/8/fdinfo/3": "iff:\ttun0\n", "proc/8/fdinfo/4": "iff:\ttun1\n", "proc/8/status": "Uid:\t1\t0\t0\t0\n",
+		"proc/9/fd/": "", "proc/9/fdinfo/3": "iff:\ttun0\n", "proc/9/status": "Uid:\t1\t1\t1\t1\n",
+	})
+	err := os.Chmod(filepath.Join(root, "at"), 0o755|os.ModeSetuid)
+	for name, to := range map[string]string{"8/exe": "/at", "9/exe": "/openvpn", "8/fd/3": "/dev/net/tun", "8/fd/4": "/dev/net/tun", "9/fd/3": "/dev/net/tun"} {
+		err = errors.Join(err, os.Symlink(to, filepath.Join(root, "proc", name)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := walk{Reader: New(root), ctx: t.Context()}
+	for device, want := range map[string][]int{"tun0": {9}, "tun1": {8}} {
+		if got := carriers(w.search().holders[device]); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", device, got, want)
+		}
+	}
+}
+
 // Behind a bridge it is the port that the next hop was learned behind; a TAP device beside others
 // is a virtual machine's where that is not known.
 func TestPortsOfABridge(t *testing.T) {
