@@ -70,7 +70,7 @@ func (c *callers) leads(l *login) bool {
 	if slices.ContainsFunc(l.members, own) || slices.ContainsFunc(contents, c.became) {
 		return true
 	}
-	others := func(pid int) bool { return c.describe(pid).UID != 0 }
+	others := func(pid int) bool { return !c.ofRoot(pid) }
 	return l.record == nil && !slices.ContainsFunc(l.members, others) && !slices.ContainsFunc(contents, c.anyone) // a session of root that has no process
 }
 
@@ -112,9 +112,10 @@ func (f *finder) atOrBelow(want func(pid int) bool) func(pid int) bool {
 }
 
 // is reports whether a process is of an account as wanted, and more than a program that lets people become
-// that.
+// that: anybody runs one that lends the rights of an account, and is not that for it.
 func (f *finder) is(pid int, want func(Description) bool) bool {
-	return want(f.describe(pid)) && !f.letsIn(pid)
+	d := f.describe(pid)
+	return want(d) && !d.Lent && !f.letsIn(pid)
 }
 
 // entrances are the programs of root that ask who somebody is, beside SSH servers and those that lend the

@@ -102,7 +102,7 @@ func (f *finder) sshServers() []seed {
 	}
 	var list []seed
 	for _, holders := range byConnection {
-		root := slices.IndexFunc(holders, func(pid int) bool { return f.describe(pid).UID == 0 })
+		root := slices.IndexFunc(holders, f.ofRoot)
 		if root >= 0 && !slices.ContainsFunc(holders, f.awaitsLogin) {
 			list = append(list, seed{pid: holders[root]})
 		}
@@ -114,13 +114,26 @@ func (f *finder) sshServers() []seed {
 // personal reports whether a process is surely that of an ordinary user.
 func (f *finder) personal(pid int) bool {
 	d := f.describe(pid)
-	return d.UID != 0 && !d.System
+	return d.UID != 0 && !d.System || d.Lent
+}
+
+// ofRoot reports whether a process is root's, and ofSystem whether it is that of root or of a service. What
+// a user has started that lends the rights of such an account is neither, also where it takes that for its real
+// one, as at(1) and exim do: the user chose what it has open, and what it is called.
+func (f *finder) ofRoot(pid int) bool {
+	d := f.describe(pid)
+	return d.UID == 0 && !d.Lent
+}
+
+func (f *finder) ofSystem(pid int) bool {
+	d := f.describe(pid)
+	return d.System && !d.Lent
 }
 
 // belowServer reports whether a process that gave up root has an SSH server of root for a parent.
 func (f *finder) belowServer(p Process) bool {
 	parent, ok := f.processes[p.Parent]
-	return ok && sshserver.Is(parent.Name) && f.describe(parent.PID).UID == 0
+	return ok && sshserver.Is(parent.Name) && f.ofRoot(parent.PID)
 }
 
 func (f *finder) awaitsLogin(pid int) bool {
@@ -143,7 +156,7 @@ type chain struct {
 // the system holds as well, only these count: a user's part of a server also holds what the user has
 // it forward. A daemon may have opened the connection itself, as agents do. That counts for one of root, and
 // for one of a service that has let somebody else in: whoever gets into a service has its processes connect
-// to any address. What an ordinary user's process opened does not count, except for the caller's own
+// to any address. Nor does it count for what a user started with the rights of either. What an ordinary user's process opened does not count, except for the caller's own
 // session: anybody can connect, and nobody gains by locking out themselves.
 func (f *finder) climb(pid int, terminal string) chain {
 	line, leads := f.ancestry(pid), []int(nil)
@@ -201,7 +214,7 @@ func (f *finder) choose(line []int, first int) (chosen []SocketID, trusted bool)
 		}
 		vouched := f.letIn(pid, first)
 		switch shared := f.sharedAbove(in, line[i+1:]); {
-		case !f.describe(pid).System && len(shared) > 0:
+		case !f.ofSystem(pid) && len(shared) > 0:
 			return shared, true
 		case vouched && !slices.ContainsFunc(in, f.connected):
 			return f.held(pid, anySocket), true
@@ -211,7 +224,7 @@ func (f *finder) choose(line []int, first int) (chosen []SocketID, trusted bool)
 	}
 	own := len(line) > 0 && slices.Contains(f.line, line[0])
 	for _, pid := range line {
-		if !own && !f.describe(pid).System {
+		if !own && !f.ofSystem(pid) {
 			continue
 		}
 		if out := f.held(pid, anySocket); len(out) > 0 && (own || f.letIn(pid, first)) {
@@ -225,9 +238,8 @@ func (f *finder) choose(line []int, first int) (chosen []SocketID, trusted bool)
 // one of a service where somebody is who is not that service. A service that serves a terminal to itself
 // has been broken into, for all that is known.
 func (f *finder) letIn(pid, first int) bool {
-	d := f.describe(pid)
-	other := func(its Description) bool { return its.UID != d.UID }
-	return d.UID == 0 || d.System && slices.ContainsFunc(f.some(first), func(pid int) bool { return f.is(pid, other) })
+	other := func(its Description) bool { return its.UID != f.describe(pid).UID }
+	return f.ofRoot(pid) || f.ofSystem(pid) && slices.ContainsFunc(f.some(first), func(pid int) bool { return f.is(pid, other) })
 }
 
 // some lists a process and some of those below it, the nearest first.
@@ -271,7 +283,7 @@ func (f *finder) sharedAbove(list []SocketID, line []int) (shared []SocketID) {
 	}
 	above := map[int]bool{}
 	for _, pid := range line {
-		if f.describe(pid).System {
+		if f.ofSystem(pid) {
 			f.open(pid)
 			above[pid] = true
 		}

@@ -80,6 +80,10 @@ func (w *walk) visit(list []SocketID, how string, relayed bool) {
 			continue
 		}
 		w.seen[id] = true
+		if w.unproven(k) {
+			w.to.gaps = append(w.to.gaps, fmt.Sprintf("whether %s answers at the UDP socket that is connected with it is not known", k.Remote))
+			continue
+		}
 		switch remote := k.Remote; {
 		case w.inside(k):
 			inside = append(inside, k)
@@ -91,6 +95,12 @@ func (w *walk) visit(list []SocketID, how string, relayed bool) {
 		}
 	}
 	w.through(inside)
+}
+
+// unproven reports whether nothing shows that another host has anything to do with a session of somebody else:
+// to connect a UDP socket takes no packet, and no answer (connect(2)).
+func (w *walk) unproven(k Socket) bool {
+	return k.Protocol == "udp" && k.Remote.Port() != 0 && w.to.Whose == Others && !w.inside(k)
 }
 
 // outside claims a connection with another host, or a UDP socket whose other end is to be found.
@@ -220,7 +230,7 @@ func (w *walk) relay(pid int, via SocketID) {
 func (w *walk) below(pid int) bool {
 	line := w.ancestry(pid)
 	shared := w.sharedAbove(w.held(pid, anySocket), line[min(1, len(line)):])
-	if w.describe(pid).System || len(shared) == 0 {
+	if w.ofSystem(pid) || len(shared) == 0 {
 		return false
 	}
 	for _, server := range line[1:] {
@@ -235,11 +245,11 @@ func (w *walk) below(pid int) bool {
 // onward lists the connections of a process that may carry on a session: those with other hosts, or,
 // where it has none, those that stay on this machine, or those of the session that it was started in.
 // A packet that an ordinary user sends to anybody proves nothing, so UDP counts only for a process of
-// the system and for the caller's own session.
+// the system and for the caller's own session, and one that is connected for no session of others.
 func (w *walk) onward(pid int) []SocketID {
-	trusts := w.describe(pid).System || w.to.Whose == Own
+	trusts := w.ofSystem(pid) || w.to.Whose == Own
 	usable := func(k Socket) bool {
-		return !w.seen[k.ID] && (k.Protocol == "tcp" || trusts)
+		return !w.seen[k.ID] && (k.Protocol == "tcp" || trusts && !w.unproven(k))
 	}
 	abroad := w.held(pid, func(k Socket) bool { return usable(k) && !w.inside(k) })
 	local := w.held(pid, func(k Socket) bool {

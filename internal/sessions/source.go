@@ -122,7 +122,8 @@ type Description struct {
 	// Program names the file that it runs, where that is one of the system's. It is read for root's
 	// processes, and for what calls itself a server of desktops.
 	Program string
-	// Lent is set for a process of root's whose program lends the rights of another user (set-user-ID).
+	// Lent is set for a process of root's or of an account of the system whose program lends the rights of
+	// another user (set-user-ID, set-group-ID): whoever started it chose what it has open.
 	Lent bool
 	// CommandLine is read for what calls itself an SSH server and is root's, or its child.
 	CommandLine []string

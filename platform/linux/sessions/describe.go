@@ -38,7 +38,7 @@ func (r *reading) Describe(_ context.Context, pid int) (sessions.Description, er
 	return d, nil
 }
 
-// describeProgram adds what is read for programs of some names alone.
+// describeProgram adds what is read of programs of the system's accounts, and for some names alone.
 func (r *reading) describeProgram(d *sessions.Description, pid int, name string) {
 	if d.System && sshserver.Is(name) {
 		if line, err := r.proc.CommandLine(pid); err == nil {
@@ -46,6 +46,7 @@ func (r *reading) describeProgram(d *sessions.Description, pid int, name string)
 		}
 	}
 	if d.UID != 0 && !remotedesktop.Is(name) {
+		d.Lent = d.System && r.proc.Lends(pid)
 		return
 	}
 	p, err := r.proc.Program(pid, 0)

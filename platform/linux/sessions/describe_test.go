@@ -5,9 +5,12 @@
 package sessions
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,4 +56,34 @@ func TestProgramsOfRootAreTold(t *testing.T) {
 			t.Errorf("%s: %+v, %v", path, got, err)
 		}
 	}
+}
+
+// Of an account of the system, too, what lends rights is told: at(1) and exim take one for their real user.
+func TestProgramsThatLendAnAccountAreTold(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{
+		"at": "", "plain": "",
+		"proc/5/status": "Uid:\t1\t0\t0\t0\n", "proc/5/stat": stat(5, "at"),
+		"proc/6/status": "Uid:\t1\t1\t1\t1\n", "proc/6/stat": stat(6, "at"),
+		"proc/7/status": "Uid:\t4711\t0\t0\t0\n", "proc/7/stat": stat(7, "at"),
+		"proc/8/status": "Uid:\t0\t0\t0\t0\n", "proc/8/stat": stat(8, "sshd"),
+		"proc/9/status": "Uid:\t1\t1\t1\t1\n", "proc/9/stat": stat(9, "at"),
+	})
+	if err := os.Chmod(filepath.Join(root, "at"), 0o755|os.ModeSetgid); err != nil {
+		t.Fatal(err)
+	}
+	for pid, program := range map[int]string{5: "/at", 6: "/plain", 7: "/at", 8: "/at"} { // 9 has ended
+		if err := os.Symlink(program, filepath.Join(root, "proc", strconv.Itoa(pid), "exe")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for pid, want := range map[int]bool{5: true, 6: false, 7: false, 8: true, 9: false} {
+		if got, err := (&reading{Reader: New(root)}).Describe(t.Context(), pid); err != nil || got.Lent != want {
+			t.Errorf("%d: %+v, %v", pid, got, err)
+		}
+	}
+}
+
+// stat is /proc/PID/stat of a process, proc_pid_stat(5).
+func stat(pid int, name string) string {
+	return fmt.Sprintf("%d (%s) S 1 1 1 0 -1 0", pid, name) + strings.Repeat(" 0", 43) + "\n"
 }
