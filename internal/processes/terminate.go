@@ -171,8 +171,12 @@ func (p *Termination) Summary() string {
 	if note != "" {
 		note = " " + note
 	}
-	if p.carries != nil {
-		what += " It carries " + p.carries.String() + ", which ends."
+	switch c := p.carries; {
+	case c == nil:
+	case c.Listens:
+		what += " People log in through it, as in " + c.String() + "."
+	default:
+		what += " It carries " + c.String() + ", which ends."
 	}
 	if len(s.MountPoints) > 0 {
 		what += " It serves what is mounted at " + strings.Join(quotedAll(s.MountPoints), ", ") + ", which cannot be used without it."

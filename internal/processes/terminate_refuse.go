@@ -107,13 +107,13 @@ func (p *Termination) refuseSession(ctx context.Context) error {
 	switch whose := claim.Whose(); {
 	case !known:
 		return nil
-	case claim.Listens:
-		return p.protectedAs("people log in through it, as in " + claim.String()).Protecting(claim.Data()).WithFix(p.instead())
-	case whose != sessions.Others:
-		return p.protectedAs("it carries " + claim.String()).Protecting(claim.Data()).
+	case claim.Listens && !claim.Untrusted:
+		return p.protectedAs(carrying(claim)).Protecting(claim.Data()).WithFix(p.instead())
+	case whose != sessions.Others && !claim.Listens:
+		return p.protectedAs(carrying(claim)).Protecting(claim.Data()).
 			WithFix("End it from another session, or add --force on the command line.")
 	case !p.target.EndSession:
-		return p.protectedAs("it carries " + claim.String()).Protecting(claim.Data()).
+		return p.protectedAs(carrying(claim)).Protecting(claim.Data()).
 			WithFix(fmt.Sprintf("Leave it running; or, if that session is to end: sudo sentinel --kill %d --end-session", p.target.PID)).
 			WithToolFix("Ask the person whether that session is to end. If so, call terminate_process again with end_session true, which the administrator may have to allow (policy.end_sessions).")
 	}
@@ -141,6 +141,14 @@ func (p *Termination) protectedBy(why string, lifts bool) *fault.Error {
 		fix = "Leave it running, or at a console of the machine add --force on the command line to end it all the same."
 	}
 	return p.protectedAs(why).WithFix(fix)
+}
+
+// carrying says what a process is to the sessions, a clause.
+func carrying(c sessions.Claim) string {
+	if c.Listens {
+		return "people log in through it, as in " + c.String()
+	}
+	return "it carries " + c.String()
 }
 
 // ownRun reports whether the process is a run of this program as root, by the file that runs: a name

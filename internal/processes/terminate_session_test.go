@@ -3,6 +3,7 @@
 package processes
 
 import (
+	"cmp"
 	"errors"
 	"net/netip"
 	"strings"
@@ -33,23 +34,28 @@ func TestSessionThatEndsIsToldBeforeMountPoints(t *testing.T) {
 func TestProcessesThatCarrySessions(t *testing.T) {
 	const pid = 4242
 	for name, c := range map[string]struct {
+		claim   sessions.Claim
 		whose   sessions.Ownership
-		listens bool
 		end     bool
 		refused string
+		summary string
 	}{
-		"another's":             {sessions.Others, false, false, "it carries the session of mallory from 203.0.113.8"},
-		"another's, on request": {sessions.Others, false, true, ""},
-		"the caller's":          {sessions.Own, false, true, "it carries this call's own session of mallory"},
-		"possibly the caller's": {sessions.PossiblyOwn, false, true, "(which may be this call's own)"},
-		"takes logins":          {sessions.Others, true, true, "people log in through it"},
+		"another's":                                   {sessions.Claim{}, sessions.Others, false, "it carries the session of mallory from 203.0.113.8", ""},
+		"another's, on request":                       {sessions.Claim{}, sessions.Others, true, "", " It carries the session of mallory from 203.0.113.8, which ends."},
+		"the caller's":                                {sessions.Claim{}, sessions.Own, true, "it carries this call's own session of mallory", ""},
+		"possibly the caller's":                       {sessions.Claim{}, sessions.PossiblyOwn, true, "(which may be this call's own)", ""},
+		"takes logins":                                {sessions.Claim{Listens: true}, sessions.Others, true, "people log in through it", ""},
+		"a user's that listens":                       {sessions.Claim{Listens: true, Untrusted: true}, sessions.Others, false, "people log in through it", ""},
+		"a user's that listens, on request":           {sessions.Claim{Listens: true, Untrusted: true}, sessions.Others, true, "", " People log in through it, as in the session of mallory from 203.0.113.8."},
+		"a user's that let the caller in, on request": {sessions.Claim{Listens: true, Untrusted: true}, sessions.Own, true, "", " People log in through it, as in this call's own session of mallory from 203.0.113.8."},
 	} {
 		s := &sessions.Session{User: "mallory", From: []netip.Addr{netip.MustParseAddr("203.0.113.8")}, Whose: c.whose}
 		v := &victim{facts: []Facts{{Name: "ttyd", Start: "1.2"}}, endsBy: SignalKill}
-		v.model = &sessions.Model{Processes: map[int]sessions.Claim{pid: {Sessions: []*sessions.Session{s}, Listens: c.listens}}}
+		c.claim.Sessions = []*sessions.Session{s}
+		v.model = &sessions.Model{Processes: map[int]sessions.Claim{pid: c.claim}}
 		p, err := PlanTermination(t.Context(), v, Target{PID: pid, EndSession: c.end}, nil)
 		switch {
-		case err == nil && !strings.HasSuffix(p.Summary(), " It carries the session of mallory from 203.0.113.8, which ends."):
+		case err == nil && !strings.HasSuffix(p.Summary(), cmp.Or(c.summary, "nothing")):
 			t.Errorf("%s: %s", name, p.Summary())
 		case c.refused == "" && err != nil:
 			t.Errorf("%s: %v", name, err)

@@ -46,7 +46,7 @@ func claim[K comparable](to map[K]Claim, key K, s *Session, how string) {
 	if !known || c.Listens || c.How != "" && how == "" {
 		c.How = how
 	}
-	c.Listens = false
+	c.Listens, c.Untrusted = false, false
 	if !slices.Contains(c.Sessions, s) {
 		c.Sessions = append(c.Sessions, s)
 	}
@@ -67,6 +67,7 @@ func (f *finder) findListeners() {
 	above := make(map[*Session][]int, len(f.logins))
 	for _, l := range f.logins {
 		above[l.Session] = f.withAncestors(l.members)
+		f.vouched[l.Session] = l.trusted
 	}
 	for port, c := range f.model.Ports {
 		if !f.listenerAbove(port, c, above) {
@@ -111,7 +112,7 @@ func (f *finder) listens(pid int, at Claim) {
 	if pid == 1 {
 		return
 	}
-	c := Claim{Sessions: at.Sessions, How: at.How, Listens: true}
+	c := Claim{Sessions: at.Sessions, How: at.How, Listens: true, Untrusted: !f.mayListen(pid, at)}
 	if _, carries := f.model.Processes[pid]; !carries {
 		f.model.Processes[pid] = c
 	}
@@ -120,4 +121,11 @@ func (f *finder) listens(pid int, at Claim) {
 			f.model.Units[unit] = c
 		}
 	}
+}
+
+// mayListen reports whether a process is one that people log in through, and none that was made to be taken for
+// one: whoever has somebody connected to a server of theirs has as many processes hold its socket as they like.
+func (f *finder) mayListen(pid int, at Claim) bool {
+	trusted := func(s *Session) bool { return f.vouched[s] }
+	return f.ofRoot(pid) || f.callerUIDs[f.describe(pid).UID] || f.ofSystem(pid) && slices.ContainsFunc(at.Sessions, trusted)
 }

@@ -43,6 +43,7 @@ func Find(ctx context.Context, source Source) (*Model, error) {
 		}
 		f.follow(l)
 	}
+	f.callerUIDs = f.callers().uids
 	f.findListeners()
 	f.findPrompts()
 	f.rememberServers()
@@ -101,6 +102,8 @@ type finder struct {
 	described   map[int]Description
 	traffic     map[SocketID]Traffic
 	logins      []*login
+	vouched     map[*Session]bool // that root, or a service which let somebody in, serves
+	callerUIDs  map[int]bool      // accounts that this run has come through, but root
 	prompts     []prompt
 	unseen      []int           // processes whose sessions begin where this run does not look
 	aboveUnseen map[int]bool    // those and their ancestors
@@ -113,7 +116,7 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 		ctx: ctx, source: source, snapshot: s, register: newRegister(s.Logins),
 		processes: map[int]Process{}, children: map[int][]int{},
 		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, listening: map[place][]Socket{}, doors: map[door]bool{}, came: map[int][]SocketID{},
-		addresses: map[Space]map[netip.Addr]bool{0: set(s.Addresses)}, files: map[int]Files{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{}, aboveUnseen: map[int]bool{},
+		addresses: map[Space]map[netip.Addr]bool{0: set(s.Addresses)}, files: map[int]Files{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{}, aboveUnseen: map[int]bool{}, vouched: map[*Session]bool{},
 		model: &Model{Addresses: map[netip.Addr]Claim{}, Processes: map[int]Claim{}, Units: map[string]Claim{}, Ports: map[Port]Claim{}},
 	}
 	for _, p := range s.Processes {

@@ -22,6 +22,7 @@ func (f *finder) awaitsPerson(s seed, record *Login) bool {
 func (f *finder) findPrompts() {
 	for _, p := range f.prompts {
 		at := Claim{Sessions: []*Session{{Terminal: p.terminal, Prompt: true}}}
+		f.vouched[at.Sessions[0]] = p.trusted
 		for _, pid := range f.withAncestors(p.members) {
 			if f.takesLogins(pid, p.sockets) {
 				f.listens(pid, at)

@@ -67,6 +67,9 @@ type Claim struct {
 	Among int
 	// Listens is set for a process that takes new logins of that kind and carries none that is open.
 	Listens bool
+	// Untrusted is set with Listens for a process that anybody may have made, in any number, to be let alone:
+	// an ordinary user's who is not the caller, or that of a service which is not known to have let somebody in.
+	Untrusted bool
 }
 
 // Whose returns Own if one of the sessions is that.
