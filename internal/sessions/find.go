@@ -323,20 +323,70 @@ func (l *login) begin(s seed) {
 	}
 }
 
-// unserved keeps a login that root has recorded and nothing on this machine seems to serve: its
-// address still counts.
+// unserved keeps a login that root has recorded and that no connection of the network seems to serve: its
+// address still counts. One over another kind of socket has none (AF_UNIX, AF_VSOCK; sshd of systemd's
+// sshd-unix-local.socket), and is a session all the same.
 func (f *finder) unserved(s seed, record *Login) {
-	if record == nil || record.Leader != s.pid || !record.From.IsValid() {
+	leads := f.recordedLeads(s, record)
+	if len(leads) == 0 {
 		f.remember(s)
 		return
 	}
-	l := &login{Session: &Session{User: record.User, Terminal: cmp.Or(s.terminal, record.Terminal)}, record: record}
-	l.trusted = true
-	if slices.Contains(f.line, s.pid) {
+	l := f.recorded(record)
+	l.leads = append(l.leads, leads...)
+	l.begin(s)
+	l.Terminal = cmp.Or(l.Terminal, s.terminal)
+}
+
+// recorded returns the login of a record that no connection is known of.
+func (f *finder) recorded(record *Login) *login {
+	for _, l := range f.logins {
+		if l.record == record && len(l.sockets) == 0 {
+			return l
+		}
+	}
+	l := &login{Session: &Session{User: record.User}, chain: chain{trusted: true}, record: record}
+	if !record.From.IsValid() {
+		l.gaps = append(l.gaps, "with whom "+f.name(record.Leader)+" is connected is not seen")
+	}
+	if slices.Contains(f.line, record.Leader) {
 		l.Whose = Own
 	}
 	l.describe()
 	f.logins = append(f.logins, l)
+	return l
+}
+
+// recordedLeads lists what a recorded login ends with, from a seed of it: what leads up from its terminal to the
+// process that logged in, but not from terminals within the session; or what that process has started, and a
+// part of it, which shares a socket with it, has.
+func (f *finder) recordedLeads(s seed, record *Login) []int {
+	if record == nil {
+		return nil
+	}
+	if s.pid == record.Leader {
+		return f.startedFor(s.pid)
+	}
+	line := f.ancestry(s.pid)
+	at := slices.Index(line, record.Leader)
+	within := func(pid int) bool { t := f.processes[pid].Terminal; return t != "" && t != s.terminal }
+	if at < 0 || f.describe(s.pid).Elsewhere || slices.ContainsFunc(line[:at], within) {
+		return nil
+	}
+	return slices.Clone(line[:at+1])
+}
+
+// startedFor lists a process, what it has started, and what parts of it have.
+func (f *finder) startedFor(pid int) []int {
+	list := []int{pid}
+	for _, child := range f.startedBy(pid) {
+		list = append(list, child)
+		shared := func(id SocketID) bool { return slices.Contains(f.open(child).Sockets, id) }
+		if slices.ContainsFunc(f.open(pid).Sockets, shared) {
+			list = append(list, f.startedBy(child)...)
+		}
+	}
+	return list
 }
 
 // console takes a login at a terminal of the machine itself that the session manager does not know.

@@ -6,6 +6,7 @@ package sessions
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"sentinel/internal/sessions"
+	"sentinel/internal/sshserver"
 	"sentinel/internal/testenv"
 )
 
@@ -260,6 +262,103 @@ func TestSessionsOfRealServersAreFound(t *testing.T) {
 	t.Run("another container", func(t *testing.T) { s.anotherContainer(t, own) })
 	t.Run("a reverse tunnel", func(t *testing.T) { s.reverseTunnel(t, own) })
 	t.Run("a proxy", s.proxy)
+	t.Run("a program that lends an account", s.lending)
+	t.Run("no network", s.withoutNetwork)
+}
+
+// withoutNetwork logs in at an sshd whose connection is none of the network, of which a session manager records
+// no other host (PAM_RHOST=UNKNOWN).
+func (s *site) withoutNetwork(t *testing.T) {
+	command := "ProxyCommand=/usr/sbin/sshd -i -f /dev/null -h " + s.dir + "/host -o UsePAM=no -o PermitRootLogin=yes -o StrictModes=no -o AuthorizedKeysFile=" + s.dir + "/key.pub"
+	shell := s.ssh("", "", "127.0.0.1", "22", "-tt", "-o", command)
+	own, err := New("/").proc.Process(shell)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := New("/").proc.Process(own.ParentPID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader, err := New("/").proc.Process(part.ParentPID)
+	if err != nil || !sshserver.Is(leader.Name) {
+		t.Fatal(leader, err)
+	}
+	record := fmt.Sprintf("UID=4711\nUSER=ann\nREMOTE=1\nTYPE=tty\nCLASS=user\nREMOTE_HOST=UNKNOWN\nSERVICE=sshd\nLEADER=%d\n", leader.PID)
+	if err := errors.Join(os.MkdirAll("/run/systemd/sessions", 0o755), os.WriteFile("/run/systemd/sessions/3", []byte(record), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll("/run/systemd") })
+	m := model(t, shell)
+	for _, pid := range []int{shell, part.PID, leader.PID} {
+		if c := m.Processes[pid]; c.Sessions == nil || c.Whose() != sessions.Own {
+			t.Errorf("%d: %v", pid, c)
+		}
+	}
+	if want := fmt.Sprintf("with whom %q (PID %d) is connected is not seen", leader.Name, leader.PID); len(m.Hidden()) != 1 || !strings.HasPrefix(m.Hidden()[0].Why, want) {
+		t.Errorf("hidden: %v, want %s", m.Hidden(), want)
+	}
+}
+
+// lending has daemon(1) serve a terminal to www-data (33), and hold a connection to another host that it has
+// opened: a service that has let somebody in, and what a user has started with the rights of one.
+func (s *site) lending(t *testing.T) {
+	raw, err := os.ReadFile("/bin/sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for program, c := range map[string]struct {
+		mode os.FileMode
+		want bool
+	}{"plain": {0o755, true}, "lent": {0o755 | os.ModeSetuid, false}, "lent-group": {0o755 | os.ModeSetgid, false}} {
+		path := filepath.Join(s.dir, program)
+		if err := errors.Join(os.WriteFile(path, raw, 0o755), os.Chmod(path, c.mode)); err != nil {
+			t.Fatal(err)
+		}
+		pid := s.holding(t, path)
+		m := model(t, os.Getpid())
+		if claim := m.Addresses[netip.MustParseAddr(eve)]; (claim.Sessions != nil) != c.want || (m.Processes[pid].Sessions != nil) != c.want {
+			t.Errorf("%s: %s; the process: %v", program, whose(m), m.Processes[pid])
+		}
+		syscall.Kill(pid, syscall.SIGKILL)
+		testenv.WaitFor(t, "the end of "+program, func() bool {
+			_, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))
+			return err != nil
+		})
+	}
+}
+
+// holding starts a program as daemon, with a shell of www-data at a terminal that it serves.
+func (s *site) holding(t *testing.T, program string) (pid int) {
+	var l net.Listener
+	at(t, "peer", func() {
+		var err error
+		if l, err = net.Listen("tcp", net.JoinHostPort(eve, "0")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Cleanup(func() { l.Close() })
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := conn.(*net.TCPConn).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	master, terminal := testenv.Terminal(t)
+	words := []string{"sh", "-c", `setpriv --reuid 33 --clear-groups setsid -c sh -c 'echo in; exec sleep 600' <"$0" 3>&- 4>&- & exec setpriv --reuid 1 --clear-groups "$1" 600`, terminal.Name(), program}
+	cmd, _, out := s.start("", func(c *exec.Cmd) { c.ExtraFiles = []*os.File{master, held} }, words...)
+	held.Close()
+	if line, err := out.ReadString('\n'); line != "in\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	master.Close()
+	testenv.WaitFor(t, "the program", func() bool {
+		name, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", cmd.Process.Pid))
+		return err == nil && name == program
+	})
+	return cmd.Process.Pid
 }
 
 // proxy passes connections on to the server, as haproxy and sslh do.
