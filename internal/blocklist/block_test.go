@@ -92,7 +92,7 @@ func TestWhatMustStayReachableIsRefused(t *testing.T) {
 		{"224.0.0.1", "multicast", true}, {"ff02::1", "multicast", true}, {"192.0.2.9", "an address of this machine", true}, {"::ffff:192.0.2.9", "an address of this machine", true},
 		{"192.0.2.1", "the default gateway", false}, {"192.0.2.53", "a resolver", false}, {"fe80::1", "the default gateway", false},
 		{"64:ff9b::192.0.2.1", "another form of 192.0.2.1, which is the default gateway", false}, {"2002:c000:235::1", "another form of 192.0.2.53, which is a resolver", false},
-		{"169.254.169.254", "a service of the cloud", false}, {"fd00:ec2::254", "a service of the cloud", false}, {"168.63.129.16", "a service of the cloud", false}, {"100.100.100.200", "a service of the cloud", false},
+		{"169.254.169.254", "a service of the cloud", false}, {"fd00:ec2::254", "a service of the cloud", false}, {"168.63.129.16", "a service of the cloud", false}, {"169.254.0.2", "a service of the cloud", false}, {"169.254.0.4", "a service of the cloud", false}, {"169.254.42.42", "a service of the cloud", false}, {"100.100.100.200", "a service of the cloud", false},
 		{"64:ff9b::169.254.169.254", "another form of 169.254.169.254, which is a service of the cloud", false}, {"64:ff9b::198.51.100.77", "allowlist of the configuration", false},
 		{"255.255.255.255", "broadcast", false}, {"198.51.100.77", "allowlist of the configuration (198.51.100.0/24)", false},
 	} {

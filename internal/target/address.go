@@ -43,13 +43,26 @@ func Own(addr netip.Addr, own []netip.Addr) bool {
 	return slices.ContainsFunc(Carried(addr), func(inner netip.Addr) bool { return Own(inner, own) })
 }
 
-// Metadata recognizes the services by which clouds configure their machines: those at link-local
-// addresses (for containers, names and time too at Amazon; OpenStack over IPv6, Tencent), all local
-// services of Amazon, those of Google, Alibaba, Oracle (two), Scaleway and Linode, and the host
-// service of Azure.
-func Metadata(addr netip.Addr) bool {
-	return within(addr, "169.254.169.254/32", "169.254.170.2/32", "169.254.170.23/32", "169.254.169.253/32", "169.254.169.123/32", "169.254.169.249/32", "169.254.0.23/32", "fe80::a9fe:a9fe/128",
-		"fd00:ec2::/32", "fd20:ce::254/128", "100.100.100.200/32", "192.0.0.192/32", "fd00:c1::a9fe:a9fe/128", "fd00:42::42/128", "fd00:a9fe:a9fe::1/128", "168.63.129.16/32")
+// Metadata recognizes the services by which clouds configure their machines, at fixed addresses.
+func Metadata(addr netip.Addr) bool { return within(addr, metadataNetworks()...) }
+
+// metadataNetworks are those that the clouds document. Of Oracle they are those that its images let out
+// (InstanceServices in /etc/iptables/rules.v4): the disk that the machine boots from is at 169.254.0.2, and no
+// neighbour gives itself an address of 169.254.0.0/24 (RFC 3927, 2.1). Other disks of Oracle have addresses that
+// neighbours may have (169.254.2.0/24 and others); those in use are found in sysfs. Name servers that a cloud
+// has among addresses of customers (Alibaba, IBM) are in resolv.conf(5).
+func metadataNetworks() []string {
+	return []string{
+		"169.254.169.254/32", "fe80::a9fe:a9fe/128", // nearly all; OpenStack over IPv6
+		"169.254.170.2/32", "169.254.170.23/32", "169.254.169.253/32", "169.254.169.123/32", "169.254.169.249/32", "fd00:ec2::/32", // Amazon: containers, names, time
+		"169.254.0.2/32", "169.254.0.3/32", "169.254.0.4/32", "192.0.0.192/32", "fd00:c1::a9fe:a9fe/128", // Oracle: the boot volume, updates
+		"168.63.129.16/32",                    // Azure: the host
+		"100.100.100.200/32",                  // Alibaba
+		"169.254.0.23/32",                     // Tencent
+		"169.254.42.42/32", "fd00:42::42/128", // Scaleway
+		"fd20:ce::254/128",      // Google
+		"fd00:a9fe:a9fe::1/128", // Linode
+	}
 }
 
 // metadataNames are the names of the same services inside their clouds.
