@@ -18,6 +18,9 @@ const (
 	WhyBroadcast  = "a broadcast address of a network of this machine"
 	WhyGateway    = "a gateway of this machine"
 	WhyNameServer = "a name server of this machine"
+	// WhyUpstream is about a server without which the machine knows no names, although its own
+	// resolv.conf(5) has nothing but the resolver on it.
+	WhyUpstream = "a name server that the resolver on this machine asks"
 )
 
 // HostContext tells what this machine must not lose contact with.
@@ -46,6 +49,9 @@ type ProtectedAddr struct {
 	// Shared says that a proxy does not show whether it is this address or another that the sessions
 	// depend on.
 	Shared bool
+	// Announced says that other hosts have told so, which a blocked one may have done: no new block is made, and
+	// none that is in force is suspended.
+	Announced bool
 	// Unseen makes this no address, but a clause about sessions of others of which none is known.
 	Unseen string
 	// Sessions are those that depend on it, as data; nil for none.

@@ -157,13 +157,14 @@ func (r *restoreRun) review(on depends) {
 	now := r.list.now()
 	stay := staying(r.known.entries, now)
 	r.result.Expired = len(r.known.entries) - len(stay)
-	besides := withoutSessions(on.protected)
+	protected := slices.DeleteFunc(slices.Clone(on.protected), func(p ProtectedAddr) bool { return p.Announced })
+	besides := withoutSessions(protected)
 	for _, e := range stay {
-		d := r.list.denyReason(e.Address, on.protected)
+		d := r.list.denyReason(e.Address, protected)
 		if d != nil && d.ends != nil && r.holds(e, d.others) {
 			d = r.list.denyReason(e.Address, besides)
 		}
-		if d != nil && !d.always && (e.Forced || e.Suspended == "" && replaceable(e.Address, d.why, stay, on.protected)) {
+		if d != nil && !d.always && (e.Forced || e.Suspended == "" && replaceable(e.Address, d.why, stay, protected)) {
 			d = nil
 		}
 		switch {
@@ -196,9 +197,10 @@ func withoutSessions(list []ProtectedAddr) []ProtectedAddr {
 }
 
 // replaceable says that this machine has another gateway or name server beside a, which is one by now: a
-// neighbour who is blocked can announce itself as either (RFC 4861, RFC 8106), and would lift its block.
+// neighbour who is blocked can announce itself as either (RFC 4861, RFC 8106), and would lift its block. What a
+// resolver on this machine asks may have come the same way.
 func replaceable(a netip.Addr, why string, listed []entry, protected []ProtectedAddr) bool {
-	if why != WhyGateway && why != WhyNameServer {
+	if why != WhyGateway && why != WhyNameServer && why != WhyUpstream {
 		return false
 	}
 	return slices.ContainsFunc(protected, func(p ProtectedAddr) bool {

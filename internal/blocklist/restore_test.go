@@ -179,6 +179,10 @@ func TestNobodyLiftsTheirBlockByAnAnnouncement(t *testing.T) {
 		"the only gateway":               {[]ProtectedAddr{Protect(netip.MustParseAddr("fe80::7"), WhyGateway), Protect(netip.MustParseAddr("fe80::1"), WhyNameServer)}, 1},
 		"the only gateway of IPv6":       {[]ProtectedAddr{Protect(netip.MustParseAddr("fe80::7"), WhyGateway), Protect(netip.MustParseAddr("192.0.2.9"), WhyGateway)}, 1},
 		"beside another that is blocked": {[]ProtectedAddr{Protect(netip.MustParseAddr("fe80::7"), WhyGateway), Protect(netip.MustParseAddr("fe80::8"), WhyGateway)}, 2},
+		"beside another upstream":        {[]ProtectedAddr{Protect(netip.MustParseAddr("fe80::7"), WhyUpstream), Protect(netip.MustParseAddr("fe80::1"), WhyUpstream)}, 0},
+		"the only upstream":              {[]ProtectedAddr{Protect(netip.MustParseAddr("fe80::7"), WhyUpstream)}, 1},
+		"a server of a lease":            {[]ProtectedAddr{announced("fe80::7", "x")}, 0},
+		"one of a lease, and the router": {[]ProtectedAddr{announced("fe80::7", "x"), Protect(netip.MustParseAddr("fe80::7"), WhyGateway)}, 1},
 		"a server of files":              {[]ProtectedAddr{Protect(netip.MustParseAddr("fe80::7"), "x"), Protect(netip.MustParseAddr("fe80::1"), "x")}, 1},
 	} {
 		m := newMachine()
@@ -189,6 +193,31 @@ func TestNobodyLiftsTheirBlockByAnAnnouncement(t *testing.T) {
 		if r := restore(t, l); r.Suspended != c.suspended || len(m.held) != 2-c.suspended {
 			t.Errorf("%s: %+v", name, r)
 		}
+	}
+}
+
+func announced(address, why string) ProtectedAddr {
+	return Server{Why: why, Announced: true}.At(netip.MustParseAddr(address))
+}
+
+// What a lease names is not blocked, but a block of it that is in force stays, and one that an earlier version
+// has suspended for it comes back.
+func TestALeaseKeepsNewBlocksAwayAlone(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	mustBlock(t, l, "203.0.113.7")
+	before := m.protected
+	m.protected = append(slices.Clone(before), Protect(netip.MustParseAddr("203.0.113.7"), "the DHCP server"))
+	if r := restore(t, l); r.Suspended != 1 {
+		t.Errorf("%+v", r)
+	}
+	m.protected = append(before, announced("203.0.113.7", "the DHCP server"), announced("203.0.113.8", "the DHCP server"))
+	if r := restore(t, l); r.Resumed != 1 || r.Suspended != 0 {
+		t.Errorf("%+v", r)
+	}
+	same(t, "kernel", m.addresses(), []string{"203.0.113.7"})
+	if _, err := block(t, l, Request{Address: "203.0.113.8"}); code(err) != fault.ProtectedAddress {
+		t.Errorf("%v", err)
 	}
 }
 

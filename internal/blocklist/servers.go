@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +28,15 @@ type Server struct {
 	// Needed says that without it nobody might log in, so that addresses which are not known forbid a
 	// block.
 	Needed bool
+	// Announced is that of [ProtectedAddr].
+	Announced bool
+}
+
+// At protects an address of the server.
+func (s Server) At(a netip.Addr) ProtectedAddr {
+	p := Protect(a, s.Why)
+	p.Announced = s.Announced
+	return p
 }
 
 // A Lookup finds addresses and servers by name; *[net.Resolver] is one.
@@ -70,7 +80,7 @@ func (s Server) protect(ctx context.Context, names Lookup) (list []ProtectedAddr
 	for _, h := range hosts {
 		addresses, hostErr := h.Resolve(ctx, names)
 		for _, a := range addresses {
-			list = append(list, Protect(a, s.Why))
+			list = append(list, s.At(a))
 		}
 		err = errors.Join(err, missing(hostErr))
 	}

@@ -21,10 +21,6 @@ const (
 	maxUpstream = 500      // servers of all
 )
 
-// whyUpstream is about a server without which the machine knows no names, although its own
-// resolv.conf(5) has nothing but the resolver on it.
-const whyUpstream = "a name server that the resolver on this machine asks"
-
 // A resolver is a kind of program that answers questions about names and asks other servers in turn.
 type resolver struct {
 	files    []string // as those of a source; what they include is looked for beside the first
@@ -54,7 +50,7 @@ func upstream(root string) (list []blocklist.Server, err error) {
 		err = errors.Join(err, readErr)
 		for _, text := range texts {
 			for _, word := range r.servers(text) {
-				if list = appendServer(list, withoutPort(word), blocklist.Server{Why: whyUpstream}); len(list) > maxUpstream {
+				if list = appendServer(list, withoutPort(word), blocklist.Server{Why: blocklist.WhyUpstream}); len(list) > maxUpstream {
 					return list[:maxUpstream], errors.Join(err, fmt.Errorf("/%s: names more than %d name servers", r.files[0], maxUpstream))
 				}
 			}

@@ -17,7 +17,7 @@ func hosts(t *testing.T, files map[string]string) (list []string, err error) {
 	t.Helper()
 	servers, err := Read(testenv.Plant(t, files))
 	for _, s := range servers {
-		if s.Why != whyUpstream || s.Needed {
+		if s.Why != blocklist.WhyUpstream || s.Needed {
 			t.Errorf("%+v", s)
 		}
 		list = append(list, s.Host.String())
@@ -96,7 +96,7 @@ func FuzzResolvers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, r := range resolvers {
 			for _, word := range r.servers(text) {
-				for _, s := range appendServer(nil, withoutPort(word), blocklist.Server{Why: whyUpstream}) {
+				for _, s := range appendServer(nil, withoutPort(word), blocklist.Server{Why: blocklist.WhyUpstream}) {
 					if s.Host.String() == "" || s.Host.Addr.IsLoopback() {
 						t.Errorf("%q: %+v", text, s)
 					}

@@ -49,47 +49,61 @@ var (
 	sambaFiles = []string{"etc/samba/smb.conf"}
 )
 
-// sources are those that are read line by line. The addresses in kdcinfo.REALM are those that SSSD asks
-// at the moment, by whatever way it found them (sssd_krb5_locator_plugin(8)).
+// sources are those that are read line by line.
 var sources = []source{
 	{whyDirectory, true, sssdFiles, keys(
 		"ldap_uri", "ldap_backup_uri", "ldap_chpass_uri", "ldap_chpass_backup_uri", "krb5_server", "krb5_backup_server", "krb5_kpasswd", "krb5_backup_kpasswd",
 		"ad_server", "ad_backup_server", "ipa_server", "ipa_backup_server")},
-	{whyKerberos, true, []string{"var/lib/sss/pubconf/kdcinfo.*", "var/lib/sss/pubconf/kpasswdinfo.*"}, whole},
 	{whyDirectory, true, []string{"etc/nslcd.conf", "etc/ldap.conf", "etc/ldap/ldap.conf", "etc/openldap/ldap.conf", "etc/libnss-ldap.conf", "etc/pam_ldap.conf"}, keys("uri", "host")},
 	{whyDirectory, true, sambaFiles, keys("password server", "wins server")},
 	{whyRADIUS, true, []string{"etc/pam_radius_auth.conf", "etc/pam_radius.conf", "etc/raddb/server"}, firstWord},
 	{whyRADIUS, true, []string{"etc/tacplus_servers", "etc/tacplus_nss.conf"}, keys("server")},
 	{whyTime, false, []string{"etc/chrony.conf", "etc/chrony/chrony.conf", "etc/chrony/conf.d/*.conf", "etc/chrony/sources.d/*.sources", "etc/ntp.conf", "etc/ntpsec/ntp.conf"}, firstOf("server", "peer", "pool")},
-	{whyTime, false, []string{"etc/systemd/timesyncd.conf", "etc/systemd/timesyncd.conf.d/*.conf", "run/systemd/netif/leases/*", "var/lib/NetworkManager/internal-*.lease"}, keys("ntp", "fallbackntp")},
-	{whyDHCP, false, []string{"run/systemd/netif/leases/*", "var/lib/NetworkManager/internal-*.lease"}, keys("server_address")},
-	{whyDHCP, false, []string{"var/lib/dhcp/dhclient*.leases", "var/lib/dhclient/dhclient*.leases"}, matches(`dhcp-server-identifier\s+([^\s;]+)`)},
+	{whyTime, false, []string{"etc/systemd/timesyncd.conf", "etc/systemd/timesyncd.conf.d/*.conf"}, keys("ntp", "fallbackntp")},
 	{whyProxy, false, []string{"etc/environment", "etc/apt/apt.conf", "etc/apt/apt.conf.d/*", "etc/dnf/dnf.conf", "etc/yum.conf", "etc/sysconfig/proxy", "etc/wgetrc"}, matches(`(?i)proxy.*?\b(?:https?|socks\w*)://([^\s"';]+)`)},
 	{whyLogs, false, []string{"etc/systemd/journal-upload.conf", "etc/systemd/journal-upload.conf.d/*.conf", "etc/audit/audisp-remote.conf", "etc/audisp/audisp-remote.conf"}, keys("url", "remote_server")},
 	{whyLogs, false, []string{"etc/rsyslog.conf", "etc/rsyslog.d/*.conf", "etc/syslog.conf"}, matches(`\s@@?(?:\([^)]*\))?([^\s;@"]+)|(?i)\btarget="([^"]+)"`)},
 	{whyLogs, false, []string{"etc/syslog-ng/syslog-ng.conf", "etc/syslog-ng/conf.d/*.conf"}, matches(`\b(?:network|syslog|tcp6?|udp6?)\s*\(\s*"([^"]+)"`)},
 }
 
+// announced hold what other hosts have said: whoever answered for DHCP, and, of the addresses that SSSD asks at
+// the moment (sssd_krb5_locator_plugin(8)), the name servers.
+var announced = []source{
+	{whyKerberos, true, []string{"var/lib/sss/pubconf/kdcinfo.*", "var/lib/sss/pubconf/kpasswdinfo.*"}, whole},
+	{whyTime, false, leases, keys("ntp")},
+	{whyDHCP, false, leases, keys("server_address")},
+	{whyDHCP, false, []string{"var/lib/dhcp/dhclient*.leases", "var/lib/dhclient/dhclient*.leases"}, matches(`dhcp-server-identifier\s+([^\s;]+)`)},
+}
+
+var leases = []string{"run/systemd/netif/leases/*", "var/lib/NetworkManager/internal-*.lease"}
+
 // Read lists the servers that the files below root name. The error says which of those that tell of
 // needed servers, or of the name servers of a resolver, could not be read.
 func Read(root string) ([]blocklist.Server, error) {
 	list, err := upstream(root)
-	errs := []error{err}
+	configured, configuredErr := named(root, sources, false)
+	told, toldErr := named(root, announced, true)
+	domains, domainsErr := discovered(root)
+	return slices.Concat(list, configured, told, domains), errors.Join(err, configuredErr, toldErr, domainsErr)
+}
+
+// named lists the servers that files of these kinds name, each once. Those that are not needed forbid no block where they
+// cannot be read.
+func named(root string, sources []source, announced bool) (list []blocklist.Server, err error) {
 	for _, s := range sources {
-		texts, err := read(root, s.files)
-		if s.needed { // the rest forbids no block
-			errs = append(errs, err)
+		texts, readErr := read(root, s.files)
+		if s.needed {
+			err = errors.Join(err, readErr)
 		}
 		for _, text := range texts {
 			for line := range lines(text) {
 				for _, word := range s.find(line) {
-					list = appendServer(list, word, blocklist.Server{Why: s.why, Needed: s.needed})
+					list = appendServer(list, word, blocklist.Server{Why: s.why, Needed: s.needed, Announced: announced})
 				}
 			}
 		}
 	}
-	domains, err := discovered(root)
-	return append(list, domains...), errors.Join(append(errs, err)...)
+	return list, err
 }
 
 // Addresses protects those that the files give as addresses. The error is that of [Read].
@@ -97,7 +111,7 @@ func Addresses(root string) (protected []blocklist.ProtectedAddr, err error) {
 	list, err := Read(root)
 	for _, s := range list {
 		if s.Host.Addr.IsValid() {
-			protected = append(protected, blocklist.Protect(s.Host.Addr, s.Why))
+			protected = append(protected, s.At(s.Host.Addr))
 		}
 	}
 	return protected, err

@@ -42,6 +42,7 @@ func TestServersThatFilesName(t *testing.T) {
 		{"etc/chrony/chrony.conf", "pool 2.debian.pool.ntp.org iburst\nserver 0.debian.pool.ntp.org iburst\nserver ntp.example iburst\npeer 192.0.2.28 key 1\npool time.example iburst\nserver whirlpool.ntp.org\npool pool.ntp.org\n", "ntp.example 192.0.2.28 time.example whirlpool.ntp.org", whyTime},
 		{"etc/systemd/timesyncd.conf", "[Time]\nNTP=192.0.2.29 ntp.example\n#FallbackNTP=a.example\n", "192.0.2.29 ntp.example", whyTime},
 		{"run/systemd/netif/leases/2", "ADDRESS=192.0.2.10\nSERVER_ADDRESS=192.0.2.30\nROUTER=192.0.2.1\n", "192.0.2.30", whyDHCP},
+		{"var/lib/NetworkManager/internal-1.lease", "ADDRESS=192.0.2.10\nNTP=192.0.2.29 192.0.2.30\n", "192.0.2.29 192.0.2.30", whyTime},
 		{"var/lib/dhcp/dhclient.eth0.leases", "lease {\n  fixed-address 192.0.2.10;\n  option dhcp-server-identifier 192.0.2.31;\n}\n", "192.0.2.31", whyDHCP},
 		{"etc/apt/apt.conf.d/proxy", "Acquire::http::Proxy \"http://ann:hunter2@proxy.example:3128/\";\nAcquire { https { Proxy \"https://192.0.2.32\"; } }\nAcquire::http::Proxy::deb.example \"DIRECT\";\nx \"http://mirror.example\";", "proxy.example 192.0.2.32", whyProxy},
 		{"etc/environment", "https_proxy=http://192.0.2.33:3128\n", "192.0.2.33", whyProxy},
@@ -71,7 +72,7 @@ func TestServersThatFilesName(t *testing.T) {
 			t.Errorf("%s: %v\n%s", c.text, err, diff)
 		}
 		for _, s := range list {
-			if s.Needed != strings.HasSuffix(s.Why, "which logins ask") {
+			if s.Needed != strings.HasSuffix(s.Why, "which logins ask") || s.Announced == strings.HasPrefix(c.file, "etc/") {
 				t.Errorf("%+v", s)
 			}
 		}
@@ -81,7 +82,9 @@ func TestServersThatFilesName(t *testing.T) {
 func TestAddressesAreProtectedWithoutALookup(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"var/lib/dhcp/dhclient.leases": strings.Repeat("#", maxFile) + "\noption dhcp-server-identifier 192.0.2.30;\n", "etc/nslcd.conf": "uri ldap://192.0.2.20 ldap://ldap.example\n", "etc/ldap.conf": strings.Repeat("#", maxFile+1), "etc/sssd/sssd.conf": strings.Repeat("#", maxFile+1)})
 	list, err := Addresses(root)
-	if diff := cmp.Diff([]blocklist.ProtectedAddr{blocklist.Protect(netip.MustParseAddr("192.0.2.20"), whyDirectory), blocklist.Protect(netip.MustParseAddr("192.0.2.30"), whyDHCP)}, list, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+	lease := blocklist.Protect(netip.MustParseAddr("192.0.2.30"), whyDHCP)
+	lease.Announced = true
+	if diff := cmp.Diff([]blocklist.ProtectedAddr{blocklist.Protect(netip.MustParseAddr("192.0.2.20"), whyDirectory), lease}, list, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
 	if err == nil || err.Error() != "/etc/sssd/sssd.conf: larger than expected\n/etc/ldap.conf: larger than expected" {
