@@ -124,18 +124,7 @@ func (m *machine) as(u userdb.User, look func()) error {
 // namesDirectoryService says whether nsswitch.conf(5) names a source of one of the
 // databases that is not a file of this machine.
 func namesDirectoryService(raw []byte, databases ...string) bool {
-	for line := range strings.Lines(string(raw)) {
-		line, _, _ = strings.Cut(line, "#")
-		database, sources, ok := strings.Cut(line, ":")
-		if database = strings.TrimSpace(database); !ok || !slices.Contains(databases, database) {
-			continue
-		}
-		for source := range strings.FieldsSeq(sources) {
-			if !strings.HasPrefix(source, "[") && !strings.HasPrefix(source, "!") && !strings.HasSuffix(source, "]") &&
-				!slices.Contains([]string{"files", "compat", "systemd", "db", "altfiles"}, source) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(userdb.NameSources(raw, databases...), func(source string) bool {
+		return !slices.Contains([]string{"files", "compat", "systemd", "db", "altfiles"}, source)
+	})
 }

@@ -5,7 +5,10 @@ package resolvconf
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"net/netip"
+	"path/filepath"
 
 	"github.com/miekg/dns"
 
@@ -24,6 +27,28 @@ func Servers(path string) ([]netip.Addr, error) {
 		return nil, err
 	}
 	return parse(raw)
+}
+
+// files name the name servers: those of programs, and those that systemd-resolved, NetworkManager and
+// resolvconf(8) give to a resolver on this machine. What its own files name is of servernames.
+var files = []string{
+	"etc/resolv.conf",
+	"run/systemd/resolve/resolv.conf",
+	"run/NetworkManager/no-stub-resolv.conf",
+	"run/dnsmasq/resolv.conf",
+}
+
+// Here returns the name servers of all such files of the machine below root, those of programs first. The error
+// says, beside the rest, which files could not be read.
+func Here(root string) (servers []netip.Addr, err error) {
+	for _, name := range files {
+		found, fileErr := Servers(filepath.Join(root, name))
+		if fileErr != nil && !hostfile.Missing(fileErr) {
+			err = errors.Join(err, fmt.Errorf("/%s: %w", name, hostfile.Reason(fileErr)))
+		}
+		servers = append(servers, found...)
+	}
+	return servers, err
 }
 
 func parse(raw []byte) ([]netip.Addr, error) {

@@ -131,14 +131,9 @@ func (s *survey) account(name string, uid, gid int) userdb.User {
 
 // asksDirectory reports whether nsswitch.conf(5) names a source of accounts that is no file here.
 func asksDirectory(nss string) bool {
-	for line := range strings.Lines(nss) {
-		if sources, ok := strings.CutPrefix(strings.TrimSpace(line), "passwd:"); ok {
-			return slices.ContainsFunc(strings.Fields(sources), func(word string) bool {
-				return slices.Contains([]string{"sss", "ldap", "winbind", "nis", "nisplus", "hesiod", "oslogin", "himmelblau"}, word)
-			})
-		}
-	}
-	return false
+	return slices.ContainsFunc(userdb.NameSources([]byte(nss), "passwd"), func(source string) bool {
+		return slices.Contains([]string{"sss", "ldap", "winbind", "nis", "nisplus", "hesiod", "oslogin", "himmelblau"}, source)
+	})
 }
 
 // owner names the user whom a file belongs to.
