@@ -32,6 +32,33 @@ type CriticalRule struct {
 	Why     string
 }
 
+// WhyRouting is about what keeps routes and addresses, by its name or by its [Duty].
+const WhyRouting = "routes or addresses of this machine depend on it, and with them whoever reaches it over these"
+
+// why says why a process with the duty must not be ended; empty for none.
+func (d Duty) why() string {
+	switch {
+	case d.NameServer:
+		return "it answers this machine's own questions for names"
+	case d.Routing:
+		return WhyRouting
+	default:
+		return ""
+	}
+}
+
+// refuseDuty refuses what the network of this machine depends on. It need not be outside of containers:
+// one may share the network of the machine.
+func (p *Termination) refuseDuty(ctx context.Context) error {
+	if why := p.facts.Duty.why(); why != "" {
+		return p.protectedAs(why).WithFix(p.instead())
+	}
+	if err := p.facts.Duty.Unread; err != nil {
+		return unavailable(ctx, "What the network of this machine has of "+p.who()+" cannot be read", err)
+	}
+	return nil
+}
+
 // critical says why the machine depends on the process; empty when it does not.
 // What runs in a container belongs to the container. carries says that it is known whose sessions
 // it carries.
@@ -139,7 +166,8 @@ func (p *Termination) servesLogin(ctx context.Context) bool {
 // Essential says why a restart of the service that runs the process does as much harm as its end;
 // empty if it does not, and for a process that is gone.
 func Essential(ctx context.Context, source TerminationSource, pid int) (why string, err error) {
-	if !slices.ContainsFunc(source.Critical(), func(r CriticalRule) bool { return r.Restart }) {
+	rules := source.Critical()
+	if !slices.ContainsFunc(rules, func(r CriticalRule) bool { return r.Restart }) {
 		return "", nil
 	}
 	pinned, err := source.Pin(pid)
@@ -151,16 +179,19 @@ func Essential(ctx context.Context, source TerminationSource, pid int) (why stri
 	}
 	defer pinned.Close() //nolint:errcheck // nothing was written
 	p := Termination{source: source, target: Target{PID: pid}, pinned: pinned}
-	if p.facts, err = pinned.Facts(ctx); err != nil || p.facts.Nested {
-		if errors.Is(err, ErrNoProcess) {
-			err = nil
-		}
+	p.facts, err = pinned.Facts(ctx)
+	switch {
+	case errors.Is(err, ErrNoProcess):
+		return "", nil
+	case err != nil || p.facts.Nested:
 		return "", err
+	case p.facts.Duty.Routing:
+		return WhyRouting, nil
 	}
-	for _, rule := range source.Critical() {
+	for _, rule := range rules {
 		if rule.Restart && p.under(ctx, rule) {
 			return rule.Why, nil
 		}
 	}
-	return "", nil
+	return "", p.facts.Duty.Unread
 }

@@ -90,6 +90,9 @@ func (p *Termination) refuse(ctx context.Context) error {
 	if device := p.facts.Watchdog; device != "" {
 		return p.protectedAs("it holds " + sanitize.Quoted(device, maxPoint) + ", a watchdog that resets the machine when nobody writes to it any more").WithFix(p.instead())
 	}
+	if err := p.refuseDuty(ctx); err != nil {
+		return err
+	}
 	return p.refuseSession(ctx)
 }
 

@@ -99,6 +99,15 @@ type Facts struct {
 	// Watchdog is the device that resets the machine unless the process keeps writing to it; empty where
 	// it has none open.
 	Watchdog string
+	Duty     Duty
+}
+
+// A Duty is what the network of this machine has of a process, told by the sockets that it holds, whatever it is
+// called. A platform that does not look for it leaves it empty.
+type Duty struct {
+	NameServer bool  // it answers at an address at which this machine asks for names
+	Routing    bool  // it speaks a protocol of routers, or of machines that stand in for each other
+	Unread     error // why that is not all known
 }
 
 // Served is a mounted file system that a process serves.

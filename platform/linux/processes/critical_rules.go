@@ -6,6 +6,7 @@ package processes
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"sentinel/internal/processes"
@@ -15,7 +16,9 @@ import (
 )
 
 // Critical implements [processes.TerminationSource].
-func (*Terminator) Critical() []processes.CriticalRule { return critical }
+func (t *Terminator) Critical() []processes.CriticalRule {
+	return append(slices.Clone(critical), t.lookupRule())
+}
 
 // critical rules are tried in this order.
 var critical = []processes.CriticalRule{
@@ -46,10 +49,25 @@ var critical = []processes.CriticalRule{
 		Why:      "the services of this machine talk to each other through it",
 	},
 	{
-		Names:    []string{"NetworkManager", "wpa_supplicant", "dhcpcd", "dhclient", "iwd", "connmand"},
-		Accounts: []string{"dhcpcd"},
+		Names: []string{
+			"NetworkManager", "wpa_supplicant", "iwd", "connmand", "wickedd", "netifd", "ifplugd", "ModemManager", "hostapd", "teamd", "pppd",
+			"dhcpcd", "dhclient", "udhcpc", "udhcpc6", "dhcp6c", "odhcp6c", "wickedd-dhcp4", "wickedd-dhcp6", "wickedd-auto4", "wickedd-nanny",
+			"ovs-vswitchd", "ovsdb-server", "ovn-controller",
+		},
+		Accounts: []string{"dhcpcd", "openvswitch"},
 		Restart:  true,
 		Why:      "the network of this machine depends on it",
+	},
+	{
+		// By their names also where no route is theirs: they announce addresses of this machine to others.
+		Names: []string{
+			"bird", "bird6", "gobgpd", "exabgp", "openr", "gated", "routed", "babeld", "olsrd", "batmand", "mrouted", "xorp_rtrmgr", "xorp_fea",
+			"watchfrr", "mgmtd", "zebra", "staticd", "bgpd", "ospfd", "ospf6d", "ripd", "ripngd", "isisd", "fabricd", "eigrpd", "nhrpd", "ldpd", "bfdd", "pbrd", "pathd", "vrrpd",
+			"keepalived", "ucarp", "corosync", "pacemakerd", "pacemaker-execd", "pacemaker-controld",
+		},
+		Accounts: []string{"bird", "frr", "quagga", "exabgp", "gobgp", "_bgpd", "_ospfd", "hacluster"},
+		Restart:  true,
+		Why:      processes.WhyRouting,
 	},
 	{
 		Names:    []string{"vncsession", "gdm", "gdm3", "gdm-session-worker", "sddm", "sddm-helper", "lightdm", "lxdm", "xdm", "greetd", "elogind", "elogind-daemon"},
@@ -93,6 +111,10 @@ var critical = []processes.CriticalRule{
 		Names:   []string{"multipathd", "iscsid", "iscsiuio", "dmeventd", "mdmon"},
 		Restart: true,
 		Why:     "the storage of this machine depends on it",
+	},
+	{
+		Names: []string{"automount", "rpc.gssd"},
+		Why:   "what is mounted from other hosts depends on it",
 	},
 	{
 		Names:   []string{"runsvdir", "s6-svscan", "supervise-daemon", "openrc-init"},

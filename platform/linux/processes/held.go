@@ -81,6 +81,7 @@ func (t *Terminator) more(ctx context.Context, pid int, f *processes.Facts) {
 		f.Served = append(f.Served, processes.Served{Point: m.Point, System: m.User == 0})
 	}
 	f.Watchdog = t.watchdog(ctx, pid)
+	f.Duty = t.duty(ctx, pid, f.UserID)
 	if group, err := t.proc.ControlGroup(pid); err == nil {
 		f.Unit = unitOf(group)
 	}

@@ -99,7 +99,8 @@ func TestEssentialProcesses(t *testing.T) {
 	for name, want := range map[string]string{
 		"multipathd": "the storage of this machine depends on it", "iscsid": "the storage of this machine depends on it",
 		"zerotier-one": "it carries the packets of a VPN", "cloudflared": "it carries the packets of a VPN", "nebula": "it carries the packets of a VPN",
-		"xrdp-sesman": "people log in through it", "dockerd": "", "rsyslogd": "", "nginx": "",
+		"xrdp-sesman": "people log in through it", "bird": processes.WhyRouting, "watchfrr": processes.WhyRouting, "keepalived": processes.WhyRouting,
+		"ovs-vswitchd": "the network of this machine", "hostapd": "the network of this machine", "automount": "", "dnsmasq": "", "dockerd": "", "rsyslogd": "", "nginx": "",
 	} {
 		path := filepath.Join(t.TempDir(), name)
 		raw, err := os.ReadFile(testenv.Program(t, "sleep", "coreutils"))
