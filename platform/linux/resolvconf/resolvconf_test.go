@@ -70,3 +70,16 @@ func FuzzServers(f *testing.F) {
 		}
 	})
 }
+
+func TestServersOfAllFilesAreReadAndWhatIsNotIsTold(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{
+		"run/systemd/resolve/resolv.conf": "nameserver 192.0.2.1\n", "etc/resolv.conf": "nameserver 127.0.0.53\n", "run/dnsmasq/resolv.conf": strings.Repeat("#", maxFile+1),
+	})
+	got, err := Here(root)
+	if texts(got) != "127.0.0.53 192.0.2.1" || err == nil || !strings.HasPrefix(err.Error(), "/run/dnsmasq/resolv.conf: ") {
+		t.Errorf("%q, %v", texts(got), err)
+	}
+	if got, err := Here(t.TempDir()); len(got) != 0 || err != nil {
+		t.Errorf("no files: %q, %v", texts(got), err)
+	}
+}
