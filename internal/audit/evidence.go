@@ -3,6 +3,8 @@
 package audit
 
 import (
+	"slices"
+
 	"sentinel/internal/answer"
 	"sentinel/internal/sanitize"
 )
@@ -25,14 +27,8 @@ func (l Line) owner() string { return l.Owner }
 // With adds evidence to a finding: that of the system first, since what root does wrong matters to all, and
 // otherwise in the order of lines. An answer shares its places between the owners.
 func (f Finding) With(lines ...Line) Finding {
-	all := f.lines()
-	for _, system := range []bool{true, false} {
-		for _, l := range lines {
-			if (l.Owner == "") == system {
-				all = append(all, l)
-			}
-		}
-	}
+	all := append(f.lines(), lines...)
+	slices.SortStableFunc(all, func(a, b Line) int { return answer.TrueFirst(a.Owner == "", b.Owner == "") })
 	f.Evidence, f.Owners = make([]string, len(all)), make([]string, len(all))
 	for i, l := range all {
 		f.Evidence[i], f.Owners[i] = l.Text, l.Owner

@@ -43,6 +43,10 @@ func TestAWholeReportHasAllEvidence(t *testing.T) {
 		t.Errorf("%d pieces, the first %q", len(got), got[:min(len(got), 2)])
 	}
 	lines := slices.Repeat([]Line{{"m", "mallory"}}, maxWhole)
+	apart := Failed("many", "repair").With(Line{"ana's", "ana"}).With(Line{"system", ""})
+	if got := apart.shown(1); got[0] != "system" {
+		t.Errorf("%q", got)
+	}
 	beyond := Failed("many", "repair").With(append(lines, Line{"a", "ana"}, Line{"r", ""})...)
 	got := run(t, list{finding("a.b", High, 1, beyond)}, Options{Whole: true}).Checks[0].Evidence
 	if n := len(got); n != maxWhole+1 || got[0] != "r" || got[n-2] != "a" || got[n-1] != "and 2 more" {

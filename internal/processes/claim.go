@@ -92,10 +92,13 @@ func (c Claim) Judge() (Disguise, string) {
 	return NoDisguise, ""
 }
 
+// ofScripts are names of daemons that people also give their scripts.
+var ofScripts = []string{"cron", "init"}
+
 // scripted reports the name of a daemon that is none of a script, and that its interpreter alone excuses:
 // any process can be called so. Root has scripts that start daemons and are called as these.
 func (c Claim) scripted() bool {
-	return c.UserID != 0 && c.Mounts < MountsOfService && c.Daemons != nil && slices.Contains(c.Daemons.Core, c.Name) && c.misnamed(c.Name, nil)
+	return c.UserID != 0 && !c.trying() && !slices.Contains(ofScripts, c.Name) && c.Mounts < MountsOfService && c.Daemons != nil && slices.Contains(c.Daemons.Core, c.Name) && c.misnamed(c.Name, nil)
 }
 
 // imitates judges what calls itself a daemon in the mount namespace of a user. Where it has the place of

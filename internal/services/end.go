@@ -89,7 +89,7 @@ func (p *planner) endsWith(ctx context.Context, u Unit, pid int) (bool, error) {
 	if pid == u.MainPID || pid == u.ControlPID {
 		return true, nil
 	}
-	if u.MainPID != 0 || u.ControlPID != 0 {
+	if u.MainPID != 0 || u.ControlPID != 0 || u.Active == "inactive" || u.Active == "failed" { // which has ended already
 		return false, nil
 	}
 	use, err := p.manager.Use(ctx, u)

@@ -42,6 +42,8 @@ func TestEndsThatTakeOthersAlong(t *testing.T) {
 		"reboots":                          {func(u *Unit) { u.Actions = []string{"reboot"} }, "when nginx.service ends or fails, systemd may reboot the system", true},
 		"a command that ends it":           {func(u *Unit) { u.MainPID, u.ControlPID, u.Actions = 5, 812, []string{"reboot"} }, "may reboot", true},
 		"no main process":                  {func(u *Unit) { u.MainPID, u.Actions = 0, []string{"reboot"} }, "may reboot", true},
+		"left over from what has ended":    {func(u *Unit) { u.MainPID, u.Active, u.Actions = 0, "inactive", []string{"reboot"} }, "", false},
+		"left over from what failed":       {func(u *Unit) { u.MainPID, u.Active, u.Actions = 0, "failed", []string{"reboot"} }, "", false},
 		"runs reboot when it ends":         {func(u *Unit) { u.LastCommands = [][]string{{"reboot"}} }, "nginx.service runs reboot", true},
 		"ran reboot":                       {func(u *Unit) { u.Commands = [][]string{{"reboot"}} }, "", false},
 		"runs reboot again":                {func(u *Unit) { u.Commands, u.Returns = [][]string{{"reboot"}}, true }, "nginx.service runs reboot", true},

@@ -104,7 +104,7 @@ func (r *Restart) lookAgain(ctx context.Context, done *Restarted) {
 		switch {
 		case err != nil:
 			done.Unread = errors.Join(done.Unread, fmt.Errorf("%s: %w", shown(name), err))
-		case wanted && !isUp(u) && offForAReason(u) && len(done.AlsoOff) < maxOthers:
+		case wanted && !isUp(u) && u.Job != "start" && u.Job != "restart" && offForAReason(u) && len(done.AlsoOff) < maxOthers:
 			done.AlsoOff = append(done.AlsoOff, shown(name))
 		}
 	}

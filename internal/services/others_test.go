@@ -49,16 +49,16 @@ func TestARestartNamesWhatGoesWithIt(t *testing.T) {
 
 func TestWhatWentWithARestartIsLookedAtAgain(t *testing.T) {
 	failed := with(running("till.service"), func(u *Unit) { u.Active, u.Sub, u.Result = "failed", "failed", "exit-code" })
-	for _, dead := range []bool{false, true} {
+	waits := with(failed, func(u *Unit) { u.Job = "start" }) // for another to start
+	for _, now := range []Unit{running("till.service"), waits, failed} {
+		dead := now.Active == "failed" && now.Job == ""
 		synctest.Test(t, func(t *testing.T) {
 			f := shopping()
 			r, err := PlanRestart(t.Context(), f, Options{Name: "nginx"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if dead {
-				f.units["till.service"] = failed
-			}
+			f.units["till.service"] = now
 			done, err := r.Do(t.Context())
 			says := "It also restarts shop.service, till.service; stops legacy.service; may start fresh.service."
 			if err != nil || done.AlsoTotal != 4 || !strings.Contains(done.Message, says) || strings.Contains(done.Message, "Not on now: till.service.") != dead || slices.Contains(done.AlsoOff, "till.service") != dead {

@@ -105,7 +105,7 @@ func faults(e Entry, p Program) []Warning {
 	if p.Origin == NoPackage && e.Origin == Packaged {
 		list = append(list, ProgramUnpackaged)
 	}
-	if p.Missing && e.Kind != LibraryPath && strings.HasPrefix(p.Path, "/") {
+	if p.Missing && e.Kind != LibraryPath && strings.HasPrefix(p.Path, "/") && !strings.HasSuffix(p.Path, "/") { // a folder of a PATH may be missing
 		list = append(list, ProgramMissing)
 	}
 	return list

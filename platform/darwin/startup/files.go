@@ -144,11 +144,16 @@ func (s *survey) homes(ctx context.Context) {
 	defer cancel()
 	hung := 0
 	for _, a := range s.accounts {
+		below, others := keyFiles(a, keys)
+		for _, name := range others {
+			if f, ok := s.open(name); ok {
+				s.keys(a, f)
+			}
+		}
 		if hung == maxHung {
 			s.miss(a.home, errors.New("homes before it did not answer in time"))
 			continue
 		}
-		below, others := keyFiles(a, keys)
 		h, err := deadline.Call(ctx, homeLimit, func(ctx context.Context) (*home, error) {
 			h := &home{}
 			err := s.as(a, func() { s.readHome(ctx, h, a.home, slices.Concat(homeFiles, below)) })
@@ -160,11 +165,6 @@ func (s *survey) homes(ctx context.Context) {
 			continue
 		}
 		s.homeEntries(parses, a, h)
-		for _, name := range others {
-			if f, ok := s.open(name); ok {
-				s.keys(a, f)
-			}
-		}
 	}
 }
 

@@ -136,7 +136,7 @@ func TestAMacIsSurveyedWhole(t *testing.T) {
 		"background_item | Notes | /Applications/Notes App.app/ | login item | 501 | false | /tmp/notes!missing |  | 1",
 		"cron_job | mira | /usr/lib/cron/tabs/mira | */5 * * * * | mira | true | /tmp/x!missing |  | 1",
 		"cron_job | mira | /usr/lib/cron/tabs/mira | @daily | mira | true | $PATH/sh /tmp/y!missing |  | 1",
-		"cron_job | mira: PATH | /usr/lib/cron/tabs/mira | with each job below it | mira | true | /opt/bin!missing |  | 1",
+		"cron_job | mira: PATH | /usr/lib/cron/tabs/mira | with each job below it | mira | true | /opt/bin/!missing |  | 1",
 		"cron_job | mira: what is not read | /usr/lib/cron/tabs/mira |  | mira | ? |  |  | 1",
 		"cron_script | 100.own | /etc/periodic/daily/100.own | daily |  | true | /Library/Example/agent |  | 0",
 		"extension | com.example.driver | kmutil showloaded | boot | root | true |  |  | 1",

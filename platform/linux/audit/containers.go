@@ -188,7 +188,7 @@ func (m *machine) dockerOpen(arguments, sockets []string) ([]string, error) {
 		}
 	}
 	for _, address := range sockets {
-		if !strings.HasPrefix(address, "/") && !strings.HasPrefix(address, "@") && !strings.HasPrefix(address, "vsock:") && answersOthers(address) {
+		if !strings.Contains(address, "/") && !strings.HasPrefix(address, "@") && !strings.HasPrefix(address, "vsock:") && answersOthers(address) {
 			open = append(open, audit.At(dockerSocket, 0, "ListenStream="+address))
 		}
 	}

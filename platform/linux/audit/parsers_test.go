@@ -271,6 +271,7 @@ func TestDockerIsControlledAsItsServiceHasIt(t *testing.T) {
 		"by a variable of itself":        {with(files, dropIn, "[Service]\nEnvironment=\"O=\\\"$O x\\\" y\"\nExecStart=\nExecStart=/bin/sh -c \"$O z\"\n"), "", `docker.service starts "/bin/sh", which may start dockerd with any option`},
 		"by a script":                    {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/srv/start -H fd://\n"), "", `docker.service starts "/srv/start", which may start dockerd with any option`},
 		"its socket":                     {with(files, socket, "[Socket]\nListenStream=/run/docker.sock\n", socketDropIn, "[Socket]\nListenStream=0.0.0.0:2375\n"), audit.Fail, "docker.socket: ListenStream=0.0.0.0:2375"},
+		"its socket, by a specifier":     {with(files, socket, "[Socket]\nListenStream=%t/docker.sock\n"), audit.Pass, ""},
 		"its socket, by the port alone":  {with(files, socket, "[Socket]\nListenStream=2375\n"), audit.Fail, "docker.socket: ListenStream=2375"},
 		"its socket, taken back":         {with(files, socket, "[Socket]\nListenStream=2375\n", socketDropIn, "[Socket]\nListenStream=\nListenStream=[::1]:2375\nListenStream=@x\nListenStream=vsock::1\n"), audit.Pass, ""},
 		"its socket with certificates":   {with(files, socket, "[Socket]\nListenStream=2376\n", dockerConfig[1:], `{"tlsverify": true}`), audit.Pass, ""},

@@ -258,7 +258,7 @@ func (m *Manager) isRoot(pid int) bool {
 // a process, such as those of WireGuard, are servers.
 func (m *Manager) transient(s network.Socket, o network.Owner) bool {
 	low, high := m.sockets.ephemeral()
-	return s.Protocol == network.UDP && o.PID != 0 && s.Local.Port() >= low && s.Local.Port() <= high
+	return s.Protocol != network.TCP && o.PID != 0 && s.Local.Port() >= low && s.Local.Port() <= high
 }
 
 // fromConfiguration asks sshd for its effective configuration. No sshd has

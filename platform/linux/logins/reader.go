@@ -131,7 +131,7 @@ func (r *Reader) records(name, field string, since time.Time, limit int) (list [
 		}
 		earlier, more, err := r.recordsOf(filepath.Join(filepath.Dir(name), info.Name()), field, limit-len(list), &notes)
 		switch {
-		case err != nil && i == 0:
+		case err != nil && i == 0 && missing == nil:
 			return nil, from, notes, err
 		case err != nil:
 			notes.Note(field, info.Name()+" is not read: "+hostfile.Reason(err).Error())

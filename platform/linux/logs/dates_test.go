@@ -27,6 +27,7 @@ func TestNoSenderEndsALogByADate(t *testing.T) {
 		gaps  []string
 	}{
 		"of this machine":  {map[string]string{"var/log/syslog": early + "Jan  1 00:00:00 web1 eve: x\n" + late}, []string{begun, "/var/log/syslog: 1" + strays}},
+		"of a request":     {map[string]string{"var/log/syslog": early + "Mar  3 23:59:59 web1 app: x\n" + late}, []string{begun}},
 		"of another":       {map[string]string{"var/log/syslog": early + "Jan  1 00:00:00 printer lpd: ready\n" + late}, []string{begun}},
 		"very many":        {map[string]string{"var/log/syslog": early + strings.Repeat("Jan  1 00:00:00 web1 eve: x\n", 9000) + late}, []string{begun, "/var/log/syslog: 9000" + strays}},
 		"the last":         {map[string]string{"var/log/syslog": early + late + "2001-01-01T00:00:00Z web1 eve: x\n"}, []string{begun, "/var/log/syslog: 1" + strays}},

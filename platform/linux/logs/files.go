@@ -302,7 +302,7 @@ func (r *reading) unpacked(ctx context.Context, f family, ref reference, file io
 func (r *reading) entry(f family, ref reference, rec record) bool {
 	s := r.selection
 	own, old := r.source.isOwn(rec.host), rec.time.Before(s.Since)
-	if own {
+	if own && (!old || rec.time.Before(s.Since.Add(-written))) { // Apache dates a request by its beginning
 		r.order.take(old)
 	}
 	if !old {

@@ -31,7 +31,7 @@ func (m *manager) hosted(u services.Unit) string {
 	if slices.ContainsFunc(words, func(w string) bool { return w == "--live-restore" || w == "--live-restore=true" }) {
 		return " Its containers keep running (--live-restore)."
 	}
-	if slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--config-file") }) {
+	if slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--config-file") }) && !slices.Contains(words, "--config-file="+dockerConfig) && !slices.Contains(words, dockerConfig) {
 		return " Its containers may stop: whether it has live-restore is in another file than " + dockerConfig + "."
 	}
 	return m.hostedByFile()

@@ -75,11 +75,11 @@ func TestWhatIsNotReadOfATableHasADigest(t *testing.T) {
 func TestJobsAreFoundByThePathOfTheirTable(t *testing.T) {
 	found := []string{"mnt/.x/ls", "usr/bin/ls", "usr/bin/id", "usr/bin/df"}
 	for table, want := range map[string]map[string][]string{
-		"PATH=/mnt/.x:/usr/bin\n@daily root ls\n@weekly root id\n":                     {"crontab: PATH": {"/mnt/.x"}, "crontab: ls": {"/mnt/.x/ls"}, "crontab: id": {"/usr/bin/id"}},
+		"PATH=/mnt/.x:/usr/bin\n@daily root ls\n@weekly root id\n":                     {"crontab: PATH": {"/mnt/.x/"}, "crontab: ls": {"/mnt/.x/ls"}, "crontab: id": {"/usr/bin/id"}},
 		"@daily root ls\nPATH=/usr/bin:/bin\n@weekly root id\n":                        {"crontab: ls": {"/usr/bin/ls"}, "crontab: id": {"/usr/bin/id"}},
 		"PATH=x:/usr/bin\n@daily root ls\n":                                            {"crontab: PATH": nil, "crontab: ls": {"ls"}},
-		"PATH=/mnt/.x:/usr/bin\n@daily root PATH=/opt:$PATH df\n":                      {"crontab: PATH": {"/mnt/.x"}, "crontab: df": {"/opt", "$PATH/df"}},
-		"PATH=" + strings.Repeat("/none:", maxSearched) + "/usr/bin\n@daily root ls\n": {"crontab: PATH": slices.Repeat([]string{"/none"}, maxSearched), "crontab: ls": {"ls"}},
+		"PATH=/mnt/.x:/usr/bin\n@daily root PATH=/opt:$PATH df\n":                      {"crontab: PATH": {"/mnt/.x/"}, "crontab: df": {"/opt/", "$PATH/df"}},
+		"PATH=" + strings.Repeat("/none:", maxSearched) + "/usr/bin\n@daily root ls\n": {"crontab: PATH": slices.Repeat([]string{"/none/"}, maxSearched), "crontab: ls": {"ls"}},
 	} {
 		got, _ := jobsOf(t, table, found...)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -109,8 +109,8 @@ func TestVariablesOfAUnitSayWhereItsProgramsAre(t *testing.T) {
 		}
 	}
 	want := map[string][]string{
-		"a.service": {"/bin/sh", "$PATH/ls", "/mnt/.x", "/opt/l"}, "b.service": {"$PATH/ls", "/mnt/.x"}, "c.service": {"/bin/sh", "$PATH/ls", "/mnt/.x", "/opt/p"}, "d.service": {"/bin/sh", "/usr/bin/ls"},
-		"a0000101b9d2a0": {"$PATH/ls", "/mnt/.x"},
+		"a.service": {"/bin/sh", "$PATH/ls", "/mnt/.x/", "/opt/l/"}, "b.service": {"$PATH/ls", "/mnt/.x/"}, "c.service": {"/bin/sh", "$PATH/ls", "/mnt/.x/", "/opt/p/"}, "d.service": {"/bin/sh", "/usr/bin/ls"},
+		"a0000101b9d2a0": {"$PATH/ls", "/mnt/.x/"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

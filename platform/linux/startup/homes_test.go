@@ -83,7 +83,7 @@ func TestPlacesOfAUserAreLookedAt(t *testing.T) {
 	}, nil)
 	want := map[string]string{
 		".config/systemd/user.conf":                  "unit_drop_in user.conf: DefaultEnvironment /opt/evil.so",
-		".config/systemd/user.conf.d/x.conf":         "unit_drop_in x.conf: ManagerEnvironment /opt/bin",
+		".config/systemd/user.conf.d/x.conf":         "unit_drop_in x.conf: ManagerEnvironment /opt/bin/",
 		".bashrc.d/x":                                "shell_start x /opt/evil",
 		".bashrc.d/x.bak":                            "shell_start x.bak /opt/evil",
 		".bashrc.d/.x":                               "shell_start .x! /opt/evil",
@@ -114,7 +114,7 @@ func TestNamesThatLetInAreListed(t *testing.T) {
 		".shosts":                    "host.example eve\n",
 		".ssh/principals":            "# no\ncommand=\"/opt/evil x\",no-pty eve # me\nmira\n",
 		"/etc/ssh/names/mira":        "ops\n",
-		".rhosts":                    strings.Repeat("+ +\n", maxPrincipals+3),
+		".rhosts":                    "# of the lab\n" + strings.Repeat("+ +\n", maxPrincipals+3),
 		".ssh/authorized_principals": "no\n",
 	}, nil)
 	want := map[string]string{

@@ -70,7 +70,7 @@ func linePrincipals(raw []byte) (list []authkeys.Principal, err error) {
 	more := 0
 	for line := range strings.Lines(string(raw)) {
 		switch name := strings.TrimSpace(line); {
-		case name == "":
+		case name == "", name[0] == '#':
 		case len(list) == maxPrincipals:
 			more++
 		default:

@@ -192,7 +192,9 @@ func parseLine(text string, form Form) (e Entry, ok bool) {
 		return e, false
 	}
 	if form == System {
-		e.User, text = word(text)
+		if e.User, text = word(text); strings.ContainsAny(e.User, "/=") { // it is missing
+			return e, false
+		}
 	}
 	e.Command, e.Input = command(text)
 	return e, e.Command != "" || e.Input != ""

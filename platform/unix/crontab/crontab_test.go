@@ -31,6 +31,7 @@ func TestTablesAreReadAsCronDoes(t *testing.T) {
 		"no logging":                  {"-*/1 * * * * root /bin/x\n", System, []Entry{{Line: 1, When: "*/1 * * * *", User: "root", Command: "/bin/x"}}, 0},
 		"anacron":                     {"START_HOURS_RANGE=3-22\n1\t5\tcron.daily\trun-parts /etc/cron.daily\n@monthly 45 m x y\n", Anacron, []Entry{{Line: 2, When: "1 days", Command: "run-parts /etc/cron.daily"}, {Line: 3, When: "@monthly", Command: "x y"}}, 0},
 		"no command":                  {"* * * * *\n* * * * * root\n", System, nil, 2},
+		"no user":                     {"* * * * * /usr/bin/sleep 5\n* * * * * A=b x\n", System, nil, 2},
 		"not enough fields":           {"* * * x\n@now! x\n", Personal, nil, 2},
 		"binary":                      {"\x00\x01\x7fELF\n* * * * \x1b[2J x\n", Personal, nil, 2},
 		"any bytes":                   {"@reboot id -u > /x #\xe9\n@reboot a #\x01\n* * * * * b\x00secret\n", Personal, []Entry{{Line: 1, When: "@reboot", Command: "id -u > /x #\xe9"}, {Line: 2, When: "@reboot", Command: "a #\x01"}, {Line: 3, When: "* * * * *", Command: "b"}}, 0},

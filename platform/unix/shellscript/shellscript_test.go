@@ -120,10 +120,10 @@ func TestArgumentsAreNotNamed(t *testing.T) {
 // What a variable makes a program load or run is named as what is run, and no value of another kind is.
 func TestVariablesNameWhatTheyMakeRun(t *testing.T) {
 	for text, want := range map[string][]string{
-		"LD_LIBRARY_PATH=/opt/a:$LD_LIBRARY_PATH": {"/opt/a"}, "export LD_LIBRARY_PATH=/opt/a${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}": {"/opt/a"}, "PYTHONPATH=/opt/a:/opt/b": {"/opt/a", "/opt/b"}, "PERL5LIB=/opt/a": {"/opt/a"},
+		"LD_LIBRARY_PATH=/opt/a:$LD_LIBRARY_PATH": {"/opt/a/"}, "export LD_LIBRARY_PATH=/opt/a${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}": {"/opt/a/"}, "PYTHONPATH=/opt/a:/opt/b": {"/opt/a/", "/opt/b/"}, "PERL5LIB=/opt/a": {"/opt/a/"},
 		"PERL5OPT='-Msecret -I/opt/a'": nil, "RUBYOPT=-r/opt/a.rb": {"/opt/a.rb"}, "export NODE_OPTIONS='--require /opt/a.js --max-old-space-size=1'": {"/opt/a.js"}, "PYTHONSTARTUP=/opt/a.py python3": {"/opt/a.py", "python3"},
 		"env 'BASH_FUNC_ls%%=() { /opt/a secret; }' bash": {"/opt/a", "bash"}, "EDITOR=/opt/a": nil, "PERL5DB=secret": nil, "path=/opt/a": nil,
-		"export PATH=$HOME/bin:~/.local/bin:$PATH TOKEN=abc": nil, "PATH=/opt/a:$PATH": {"/opt/a"}, "PATH=$HOME/.x:/usr/bin": {"$HOME/.x"},
+		"export PATH=$HOME/bin:~/.local/bin:$PATH TOKEN=abc": nil, "PATH=/opt/a:$PATH": {"/opt/a/"}, "PATH=$HOME/.x:/usr/bin": {"$HOME/.x/"},
 	} {
 		if diff := cmp.Diff(want, programs(text)); diff != "" {
 			t.Errorf("%q: %s", text, diff)
@@ -134,9 +134,9 @@ func TestVariablesNameWhatTheyMakeRun(t *testing.T) {
 // A program is not one of the system where it is looked for elsewhere first.
 func TestProgramsAreLookedForInThePathThatIsSet(t *testing.T) {
 	for text, want := range map[string][]string{
-		"ls; PATH=/mnt/.x:/usr/bin; ls; /bin/ls": {"ls", "/mnt/.x", "$PATH/ls", "/bin/ls"}, "PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH; ls": {"ls"}, "export PATH=\"${PATH}:/usr/games/\"; ls": {"ls"},
-		"PATH=$PATH:; ls": {"$PATH/ls"}, "PATH=:/bin; ls": {"$PATH/ls"}, "PATH=/bin::/usr/bin; ls": {"$PATH/ls"}, "PATH=$X:/bin; ls": {"$PATH/ls"}, "PATH=bin ls": {"$PATH/ls"}, "PATH=${PATH:+$PATH:}/opt/a sh -c ls": {"/opt/a", "$PATH/sh", "$PATH/ls"},
-		"PATH=~/bin:$PATH; alias l=ls x=/opt/x": {"/opt/x"}, "env PATH=/opt/a ls": {"/opt/a", "$PATH/ls"}, "PATH=/opt/a; LD_PRELOAD=a.so ls": {"/opt/a", "a.so", "$PATH/ls"},
+		"ls; PATH=/mnt/.x:/usr/bin; ls; /bin/ls": {"ls", "/mnt/.x/", "$PATH/ls", "/bin/ls"}, "PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH; ls": {"ls"}, "export PATH=\"${PATH}:/usr/games/\"; ls": {"ls"},
+		"PATH=$PATH:; ls": {"$PATH/ls"}, "PATH=:/bin; ls": {"$PATH/ls"}, "PATH=/bin::/usr/bin; ls": {"$PATH/ls"}, "PATH=$X:/bin; ls": {"$PATH/ls"}, "PATH=bin ls": {"$PATH/ls"}, "PATH=$PATH:/opt/a; ls": {"/opt/a/", "ls"}, "PATH=$PATH:/opt/a::; ls": {"/opt/a/", "$PATH/ls"}, "PATH=${PATH:+$PATH:}/opt/a sh -c ls": {"/opt/a/", "$PATH/sh", "$PATH/ls"},
+		"PATH=~/bin:$PATH; alias l=ls x=/opt/x": {"/opt/x"}, "env PATH=/opt/a ls": {"/opt/a/", "$PATH/ls"}, "PATH=/opt/a; LD_PRELOAD=a.so ls": {"/opt/a/", "a.so", "$PATH/ls"},
 	} {
 		if diff := cmp.Diff(want, programs(text)); diff != "" {
 			t.Errorf("%q: %s", text, diff)
@@ -147,7 +147,7 @@ func TestProgramsAreLookedForInThePathThatIsSet(t *testing.T) {
 	if got := r.Programs("ls"); !slices.Equal(got, []string{"ls"}) || r.Elsewhere() {
 		t.Errorf("%q of another script", got)
 	}
-	if got := r.Environment([]string{"no", "PATH=/opt/a"}); !slices.Equal(got, []string{"/opt/a"}) || !r.Elsewhere() {
+	if got := r.Environment([]string{"no", "PATH=/opt/a"}); !slices.Equal(got, []string{"/opt/a/"}) || !r.Elsewhere() {
 		t.Errorf("%q", got)
 	}
 	if got := slices.Concat(r.Programs("ls"), r.Command([]string{"nice", "ls"})); !slices.Equal(got, []string{"$PATH/ls", "$PATH/ls"}) {

@@ -90,10 +90,10 @@ func (f frame) loaded(word string) []string {
 	case files:
 		return f.each(strings.FieldsFunc(value, func(r rune) bool { return r == ':' || r == ' ' }))
 	case directories:
-		return f.each(foldersOf(value))
+		return folder(f.each(foldersOf(value)))
 	case searched:
-		f.reader.moved = f.reader.moved || moves(value)
-		return f.each(slices.DeleteFunc(foldersOf(value), func(dir string) bool { return usual(dir) || isBare(dir) || ownBin.Get().MatchString(dir) }))
+		f.reader.moved = f.reader.moved || moves(value) && !onlyBehind(value)
+		return folder(f.each(slices.DeleteFunc(foldersOf(value), func(dir string) bool { return usual(dir) || isBare(dir) || ownBin.Get().MatchString(dir) })))
 	case options:
 		return f.run(runnerOf(v.runner), strings.Fields(value))
 	case commands:
@@ -103,6 +103,25 @@ func (f frame) loaded(word string) []string {
 	default:
 		return nil
 	}
+}
+
+// onlyBehind reports whether a PATH adds directories behind those there were: no program of the system is found
+// in one of them.
+func onlyBehind(value string) bool {
+	for _, before := range []string{"$PATH:", "${PATH}:"} {
+		if rest, ok := strings.CutPrefix(value, before); ok && strings.HasPrefix(rest, "/") && !strings.Contains(rest, "::") && !strings.HasSuffix(rest, ":") {
+			return true
+		}
+	}
+	return false
+}
+
+// folder marks the names of directories, which may be missing, by a slash at their end.
+func folder(names []string) (list []string) {
+	for _, name := range names {
+		list = append(list, strings.TrimSuffix(name, "/")+"/")
+	}
+	return list
 }
 
 // each returns the words that can be shown as the name of a file.
