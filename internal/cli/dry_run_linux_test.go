@@ -44,8 +44,10 @@ func newMachine(t *testing.T) *machine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.victim.Process.Kill(); m.victim.Wait() })
-	if err := syscall.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"); err != nil { // no service manager is to be reached
-		t.Fatal(err)
+	for _, dir := range []string{"/run", "/var/lib"} { // no service manager is to be reached, and no state of this machine
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, dir := range []string{"/run/sshd", filepath.Join(m.work, "etc")} { // without the first, sshd -T says nothing
 		if err := os.Mkdir(dir, 0o755); err != nil {
