@@ -25,7 +25,7 @@ func TestRulesAreHeldAgainstUDPLite(t *testing.T) {
 	want := map[int]reach.Answer{51: reach.Filtered, 52: reach.Filtered, 53: reach.Reachable}
 	sockets := map[int]int{}
 	for port, answer := range want {
-		sockets[port] = udpliteSocket(t)
+		sockets[port] = testenv.UDPLite(t)
 		if err := unix.Bind(sockets[port], &unix.SockaddrInet4{Port: port}); err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestRulesAreHeldAgainstUDPLite(t *testing.T) {
 		}
 	}
 	h.do(func() {
-		from := udpliteSocket(t)
+		from := testenv.UDPLite(t)
 		for _, port := range []int{51, 52, 53} { // in order: when the last has come, those before it have not
 			if err := unix.Sendto(from, []byte("x"), 0, &unix.SockaddrInet4{Port: port, Addr: [4]byte{192, 0, 2, 5}}); err != nil {
 				t.Error(err)
@@ -51,19 +51,6 @@ func TestRulesAreHeldAgainstUDPLite(t *testing.T) {
 			t.Errorf("port %d: %v", port, err)
 		}
 	}
-}
-
-func udpliteSocket(t *testing.T) int {
-	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDPLITE)
-	if errors.Is(err, unix.EPROTONOSUPPORT) {
-		t.Skip("this kernel has no UDP-Lite")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Close(fd) })
-	return fd
 }
 
 // Ports without a protocol are those of TCP and UDP, for ufw(8).

@@ -5,25 +5,18 @@
 package network
 
 import (
-	"errors"
 	"net/netip"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/network"
+	"sentinel/internal/testenv"
 )
 
 // What waits for packets of UDP-Lite, which any user may, is a listener like another.
 func TestListenersOfUDPLiteAreSeen(t *testing.T) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDPLITE)
-	if errors.Is(err, unix.EPROTONOSUPPORT) {
-		t.Skip("this kernel has no UDP-Lite")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Close(fd) })
+	fd := testenv.UDPLite(t)
 	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		t.Fatal(err)
 	}
