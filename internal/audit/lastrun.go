@@ -26,26 +26,11 @@ type State struct {
 	Verdicts map[string]Status `json:"verdicts"` // by ID
 }
 
-// Time implements the runs of statefile.
+// Time implements statefile.Run.
 func (s State) Time() time.Time { return s.At }
 
-type stateFile struct {
-	Version int `json:"version"` // 1
-	statefile.Runs[State]
-}
-
 // Check implements statefile.State.
-func (f stateFile) Check() error {
-	if f.Version != 1 || !f.Whole() {
-		return statefile.ErrForm
-	}
-	if f.Before == nil {
-		return f.Last.check()
-	}
-	return errors.Join(f.Last.check(), f.Before.check())
-}
-
-func (s State) check() error {
+func (s State) Check() error {
 	if len(s.Verdicts) > maxVerdicts {
 		return statefile.ErrForm
 	}
@@ -67,7 +52,7 @@ type Changed struct {
 // compareAndKeep compares with the last run and stores this one in its place. An
 // error costs only the comparison.
 func (r *Report) compareAndKeep(path string, outcomes []outcome, now time.Time) {
-	kept, err := statefile.Read[stateFile](path, maxState)
+	kept, err := statefile.Read[statefile.File[State]](path, maxState)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		r.Unavailable.Note("changed", "this is the first run that is kept")
@@ -78,7 +63,7 @@ func (r *Report) compareAndKeep(path string, outcomes []outcome, now time.Time) 
 			return
 		}
 	}
-	if err := statefile.Write(path, stateFile{1, kept.Add(nextState(kept.Last, outcomes, now))}, maxState); err != nil {
+	if err := statefile.Write(path, statefile.NewFile(kept.Add(nextState(kept.Last, outcomes, now))), maxState); err != nil {
 		r.Unavailable.Note("changed", "this run cannot be kept for the next: "+err.Error())
 	}
 }

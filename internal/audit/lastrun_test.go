@@ -54,9 +54,9 @@ func TestChangesAreThoseSinceTheLastRunThatSaw(t *testing.T) {
 }
 
 // aged makes what is kept an hour older.
-func aged(t *testing.T, state string) stateFile {
+func aged(t *testing.T, state string) statefile.File[State] {
 	t.Helper()
-	kept, err := statefile.Read[stateFile](state, maxState)
+	kept, err := statefile.Read[statefile.File[State]](state, maxState)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestStateThatIsDamagedOrOthersCouldHaveWrittenIsNotUsed(t *testing.T) {
 		if err := os.Chmod(path, c.mode); err != nil {
 			t.Fatal(err)
 		}
-		_, err := statefile.Read[stateFile](path, maxState)
+		_, err := statefile.Read[statefile.File[State]](path, maxState)
 		if c.words == "" && err != nil || c.words != "" && (err == nil || !strings.Contains(err.Error(), c.words)) {
 			t.Errorf("%.50q: %v, want %q", c.content, err, c.words)
 		}
@@ -118,11 +118,11 @@ func TestStateThatIsDamagedOrOthersCouldHaveWrittenIsNotUsed(t *testing.T) {
 		if got.Changed != nil || len(got.Unavailable) != 1 || !strings.Contains(got.Unavailable[0].Reason, c.words) {
 			t.Errorf("%.50q: %+v, %+v", c.content, got.Changed, got.Unavailable)
 		}
-		if _, err := statefile.Read[stateFile](path, maxState); err != nil {
+		if _, err := statefile.Read[statefile.File[State]](path, maxState); err != nil {
 			t.Errorf("%.50q: not replaced by a good one: %v", c.content, err)
 		}
 	}
-	if _, err := statefile.Read[stateFile](filepath.Join(t.TempDir(), "none"), maxState); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := statefile.Read[statefile.File[State]](filepath.Join(t.TempDir(), "none"), maxState); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -141,7 +141,7 @@ func TestAuditGoesOnWhenNothingCanBeKept(t *testing.T) {
 func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"version":1,"last":{"at":"2026-01-02T03:04:05Z","verdicts":{"a.b":"PASS"}}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if s, err := statefile.Parse[stateFile](raw); err == nil && (s.None() || len(s.Last.Verdicts) > maxVerdicts) {
+		if s, err := statefile.Parse[statefile.File[State]](raw); err == nil && (s.None() || len(s.Last.Verdicts) > maxVerdicts) {
 			t.Errorf("%q: %+v", raw, s)
 		}
 	})

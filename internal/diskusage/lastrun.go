@@ -32,8 +32,16 @@ type Run struct {
 	Floor uint64 `json:"floor"`
 }
 
-// Time implements the runs of statefile.
+// Time implements statefile.Run.
 func (r Run) Time() time.Time { return r.At }
+
+// Check implements statefile.State.
+func (r Run) Check() error {
+	if len(r.Sizes) > maxKept {
+		return statefile.ErrForm
+	}
+	return nil
+}
 
 type stateFile struct {
 	Version int                            `json:"version"` // 1
@@ -46,8 +54,8 @@ func (f stateFile) Check() error {
 		return statefile.ErrForm
 	}
 	for _, r := range f.Runs {
-		if !r.Whole() || len(r.Last.Sizes) > maxKept || r.Before != nil && len(r.Before.Sizes) > maxKept {
-			return statefile.ErrForm
+		if err := r.Check(); err != nil {
+			return err
 		}
 	}
 	return nil

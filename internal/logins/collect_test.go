@@ -159,7 +159,7 @@ func TestWhatCannotBeReadIsNotNone(t *testing.T) {
 // aged makes what is kept an hour older.
 func aged(t *testing.T, state string) {
 	t.Helper()
-	kept, err := statefile.Read[stateFile](state, maxState)
+	kept, err := statefile.Read[statefile.File[State]](state, maxState)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestKeysOfOneUserDoNotFillTheState(t *testing.T) {
 			eve.Keys = append(eve.Keys, Key{Fingerprint: fmt.Sprintf("SHA256:%036d-%06d", run, i)})
 		}
 		last, lost = stateOf(last, []Account{eve, ann}, epoch)
-		if err := statefile.Write(path, stateFile{1, statefile.Runs[State]{Last: last, Before: &last}}, maxState); err != nil {
+		if err := statefile.Write(path, statefile.NewFile(statefile.Runs[State]{Last: last, Before: &last}), maxState); err != nil {
 			t.Fatal(err)
 		}
 		n := news(last, []Account{eve, ann})
@@ -245,7 +245,7 @@ func TestChangesOfAccountsAndKeys(t *testing.T) {
 func FuzzParseState(f *testing.F) {
 	f.Add([]byte(`{"version":1,"last":{"at":"2026-11-23T12:00:00Z","accounts":{"root":0},"admins":["root"],"keys":[]}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if s, err := statefile.Parse[stateFile](raw); err == nil && (s.None() || s.Version != 1) {
+		if s, err := statefile.Parse[statefile.File[State]](raw); err == nil && (s.None() || s.Version != 1) {
 			t.Errorf("%q: %+v", raw, s)
 		}
 	})

@@ -28,21 +28,11 @@ type State struct {
 	Keys     []string       `json:"keys"` // user and fingerprint
 }
 
-// Time implements the runs of statefile.
+// Time implements statefile.Run.
 func (s State) Time() time.Time { return s.At }
 
-type stateFile struct {
-	Version int `json:"version"` // 1
-	statefile.Runs[State]
-}
-
 // Check implements statefile.State.
-func (f stateFile) Check() error {
-	if f.Version != 1 || !f.Whole() {
-		return statefile.ErrForm
-	}
-	return nil
-}
+func (s State) Check() error { return nil }
 
 // stateOf returns the state to store. Keys that could not be read this time stay known for the next
 // run that can. Where keys are too many, the accounts that have most lose first; lost counts those keys.
@@ -95,7 +85,7 @@ func keysOf(last State, list []Account) map[string][]string {
 // compareAndKeep compares with the last run and stores this one in its place. An error costs only the
 // comparison.
 func (r *Report) compareAndKeep(path string, list []Account, now time.Time) {
-	kept, err := statefile.Read[stateFile](path, maxState)
+	kept, err := statefile.Read[statefile.File[State]](path, maxState)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		r.Unavailable.Note("new", "this is the first run that is kept")
@@ -110,7 +100,7 @@ func (r *Report) compareAndKeep(path string, list []Account, now time.Time) {
 	if lost > 0 {
 		r.Unavailable.Note("new", humanize.Count(lost, "key", "keys")+" of the accounts that have most cannot be kept: the next run takes them for new")
 	}
-	if err := statefile.Write(path, stateFile{1, kept.Add(next)}, maxState); err != nil {
+	if err := statefile.Write(path, statefile.NewFile(kept.Add(next)), maxState); err != nil {
 		r.Unavailable.Note("new", "this run cannot be kept for the next: "+err.Error())
 	}
 }

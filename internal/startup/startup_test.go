@@ -263,10 +263,10 @@ func TestNamesOfUsersDoNotFillTheState(t *testing.T) {
 		}
 		found.Unread = []Unread{{"/home/eve/" + strconv.Itoa(at-1), fs.ErrPermission}}
 		next, lost := stateOf(found, last, noon)
-		if err := statefile.Write(state, stateFile{1, statefile.Runs[State]{Last: next, Before: &next}}, maxState); err != nil || lost > 0 {
+		if err := statefile.Write(state, statefile.NewFile(statefile.Runs[State]{Last: next, Before: &next}), maxState); err != nil || lost > 0 {
 			t.Errorf("%q: %d lost, %v", c, lost, err)
 		}
-		kept, err := statefile.Read[stateFile](state, maxState)
+		kept, err := statefile.Read[statefile.File[State]](state, maxState)
 		if err != nil || (comparison{*kept.Before, true}).status(found.Entries[7]) != "" || len(kept.Last.Files) < MaxEntries {
 			t.Errorf("%q: %d files, %v", c, len(kept.Last.Files), err)
 		}
@@ -331,7 +331,7 @@ func TestEachKindAndWarningHasItsPlace(t *testing.T) {
 func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"version":1,"last":{"at":"2026-11-20T12:00:00Z","files":{"/etc/a":{"0":"1"}}}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if s, err := statefile.Parse[stateFile](raw); err == nil && s.None() {
+		if s, err := statefile.Parse[statefile.File[State]](raw); err == nil && s.None() {
 			t.Errorf("%+v", s)
 		}
 	})

@@ -30,27 +30,19 @@ type State struct {
 	Files map[string]map[string]string `json:"files"`
 }
 
-// Time implements the runs of statefile.
+// Time implements statefile.Run.
 func (s State) Time() time.Time { return s.At }
 
-type stateFile struct {
-	Version int `json:"version"` // 1
-	statefile.Runs[State]
-}
-
 // Check implements statefile.State.
-func (f stateFile) Check() error {
-	if f.Version != 1 || !f.Whole() || f.Last.entries() > 2*MaxEntries || f.Before != nil && f.Before.entries() > 2*MaxEntries {
+func (s State) Check() error {
+	entries := 0
+	for _, list := range s.Files {
+		entries += len(list)
+	}
+	if entries > 2*MaxEntries {
 		return statefile.ErrForm
 	}
 	return nil
-}
-
-func (s State) entries() (n int) {
-	for _, list := range s.Files {
-		n += len(list)
-	}
-	return n
 }
 
 // maxQuoted is how many bytes of the file a path may take: with it twice [MaxEntries] files fit, whatever
@@ -183,7 +175,7 @@ func (r *Report) compareAndKeep(found Found, o Options) comparison {
 		r.Unavailable.Note("since", "what is new can be told only as root, who keeps what the last run saw")
 		return comparison{}
 	}
-	kept, err := statefile.Read[stateFile](o.State, maxState)
+	kept, err := statefile.Read[statefile.File[State]](o.State, maxState)
 	c := comparison{kept.Since(o.Now), err == nil}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -201,7 +193,7 @@ func (r *Report) compareAndKeep(found Found, o Options) comparison {
 	if lost > 0 {
 		r.Unavailable.Note("since", "what was known of "+humanize.Count(lost, "entry", "entries")+" in places that were not read cannot be kept: the next run takes them for new")
 	}
-	if err := statefile.Write(o.State, stateFile{1, kept.Add(next)}, maxState); err != nil {
+	if err := statefile.Write(o.State, statefile.NewFile(kept.Add(next)), maxState); err != nil {
 		r.Unavailable.Note("since", "this run cannot be kept for the next: "+err.Error())
 	}
 	return c

@@ -3,6 +3,7 @@
 package statefile
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
@@ -10,6 +11,13 @@ import (
 type moment struct{ at time.Time }
 
 func (m moment) Time() time.Time { return m.at }
+
+func (m moment) Check() error {
+	if m.at.Year() > 2100 {
+		return ErrDamaged
+	}
+	return nil
+}
 
 // Whoever asks twice sees twice what is new since the conversation before, and the next conversation what is
 // new since this one.
@@ -30,14 +38,17 @@ func TestRunsOfAConversationAreComparedWithTheSameOne(t *testing.T) {
 	}
 }
 
-func TestRunsWithoutATimeAreNone(t *testing.T) {
-	known, none := moment{time.Unix(1, 0)}, moment{}
+func TestEachRunOfAFileIsChecked(t *testing.T) {
+	known, none, wrong := moment{time.Unix(1, 0)}, moment{}, moment{time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)}
 	for _, c := range []struct {
-		runs Runs[moment]
-		want bool
-	}{{Runs[moment]{}, false}, {Runs[moment]{Last: known}, true}, {Runs[moment]{known, &known}, true}, {Runs[moment]{known, &none}, false}, {Runs[moment]{none, &known}, false}} {
-		if got := c.runs.Whole(); got != c.want {
-			t.Errorf("%+v: %v", c.runs, got)
+		file File[moment]
+		want error
+	}{
+		{NewFile(Runs[moment]{}), ErrForm}, {NewFile(Runs[moment]{Last: known}), nil}, {NewFile(Runs[moment]{known, &known}), nil}, {NewFile(Runs[moment]{known, &none}), ErrForm},
+		{NewFile(Runs[moment]{none, &known}), ErrForm}, {NewFile(Runs[moment]{wrong, &known}), ErrDamaged}, {NewFile(Runs[moment]{known, &wrong}), ErrDamaged}, {File[moment]{2, Runs[moment]{Last: known}}, ErrForm},
+	} {
+		if err := c.file.Check(); !errors.Is(err, c.want) {
+			t.Errorf("%+v: %v", c.file, err)
 		}
 	}
 }
