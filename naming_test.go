@@ -20,7 +20,7 @@ import (
 // such as a file system or a program's output. All others have the name of a domain.
 var surfaces = map[string][]string{
 	"linux": {
-		"accounts", "aptconf", "caller", "cgroup", "conntrack", "cpuinfo", "errqueue", "fuse", "interfaces", "journald", "mounts", "netattr", "packages", "pidfd", "posture", "procfs", "release", "resolvconf", "scheduling", "sessions", "sockdiag", "sysfs",
+		"accounts", "aptconf", "caller", "cgroup", "conntrack", "cpuinfo", "dockerd", "errqueue", "fuse", "interfaces", "journald", "mounts", "netattr", "packages", "pidfd", "posture", "procfs", "release", "resolvconf", "scheduling", "sessions", "sockdiag", "sysfs",
 		"systemd", "tunnels", "unitfile", "utmp", "virt", "wireguard",
 	},
 	"darwin": {

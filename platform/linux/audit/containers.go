@@ -4,7 +4,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"net/netip"
@@ -14,6 +13,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/sanitize"
+	"sentinel/platform/linux/dockerd"
 	"sentinel/platform/linux/unitfile"
 	"sentinel/platform/unix/hostfile"
 )
@@ -71,20 +71,15 @@ func containerSocket(_ context.Context, m *machine) audit.Finding {
 	}
 }
 
-const (
-	dockerConfig = "/etc/docker/daemon.json"
-	dockerUnit   = "docker.service"
-	dockerSocket = "docker.socket"
-	dockerFlags  = "Dhv" // options of dockerd without a value
-)
+const dockerSocket = "docker.socket"
 
 func containerNetwork(_ context.Context, m *machine) audit.Finding {
-	command, failed := m.commandOf(dockerUnit)
+	command, failed := m.commandOf(dockerd.Unit)
 	sockets, failedSocket := m.listensAt(dockerSocket)
 	failed = errors.Join(failed, failedSocket)
-	_, missing := m.stat(dockerConfig)
+	_, missing := m.stat(dockerd.DefaultFile)
 	if len(command.lines)+len(sockets) == 0 && failed == nil && hostfile.Missing(missing) {
-		return audit.NotApplicable("there is neither " + dockerConfig + " nor a " + dockerUnit)
+		return audit.NotApplicable("there is neither " + dockerd.DefaultFile + " nor a " + dockerd.Unit)
 	}
 	daemons, other := dockerdArguments(command)
 	open, unread, err := m.allDockerOpen(daemons, sockets)
@@ -94,9 +89,9 @@ func containerNetwork(_ context.Context, m *machine) audit.Finding {
 	case err != nil:
 		return audit.Unread(unread, err)
 	case failed != nil:
-		return audit.Unread(dockerUnit, failed)
+		return audit.Unread(dockerd.Unit, failed)
 	case other != "":
-		return audit.Unseen(dockerUnit + " starts " + sanitize.Quoted(other, 60) + ", which may start dockerd with any option")
+		return audit.Unseen(dockerd.Unit + " starts " + sanitize.Quoted(other, 60) + ", which may start dockerd with any option")
 	default:
 		return audit.Passed("Not over the network without client certificates")
 	}
@@ -110,7 +105,7 @@ func (m *machine) allDockerOpen(daemons [][]string, sockets []string) (open []st
 	for _, arguments := range daemons {
 		found, failed := m.dockerOpen(arguments, sockets)
 		if open = append(open, found...); failed != nil && err == nil {
-			unread, err = dockerFile(arguments), failed
+			unread, err = dockerd.File(arguments), failed
 		}
 	}
 	slices.Sort(open)
@@ -159,32 +154,24 @@ func (m *machine) listensAt(socket string) (addresses []string, err error) {
 	return addresses, err
 }
 
-// dockerFile is the configuration that dockerd reads.
-func dockerFile(arguments []string) string {
-	if files := options(arguments, dockerFlags, "", "config-file"); len(files) > 0 {
-		return files[len(files)-1]
-	}
-	return dockerConfig
-}
-
 // dockerOpen returns the addresses at which a dockerd answers everyone (dockerd(8)), as evidence.
 func (m *machine) dockerOpen(arguments, sockets []string) ([]string, error) {
-	file := dockerFile(arguments)
+	file := dockerd.File(arguments)
 	raw, err := m.read(file)
 	if err != nil && !hostfile.Missing(err) {
 		return nil, err
 	}
-	config, err := parseDockerConfig(raw)
+	config, err := dockerd.Parse(raw)
 	if err != nil {
 		return nil, err
 	}
 	if config.TLSVerify || slices.Contains(arguments, "--tlsverify") || slices.Contains(arguments, "--tlsverify=true") {
 		return nil, nil
 	}
-	open := config.open(file)
-	for _, host := range options(arguments, dockerFlags, "H", "host") {
+	open := openIn(config, file)
+	for _, host := range dockerd.Hosts(arguments) {
 		if answersOthers(host) {
-			open = append(open, audit.At(dockerUnit, 0, "-H "+host))
+			open = append(open, audit.At(dockerd.Unit, 0, "-H "+host))
 		}
 	}
 	for _, address := range sockets {
@@ -195,26 +182,11 @@ func (m *machine) dockerOpen(arguments, sockets []string) ([]string, error) {
 	return open, nil
 }
 
-// A dockerSettings is what a daemon.json says of control.
-type dockerSettings struct {
-	Hosts     []string `json:"hosts"`
-	TLSVerify bool     `json:"tlsverify"`
-}
-
-// parseDockerConfig reads a daemon.json; an empty one says nothing.
-func parseDockerConfig(raw []byte) (dockerSettings, error) {
-	var config dockerSettings
-	if len(raw) > 0 && json.Unmarshal(raw, &config) != nil {
-		return config, errors.New("is not JSON")
-	}
-	return config, nil
-}
-
-// open returns the addresses of a file at which dockerd answers everyone, as evidence.
-func (c dockerSettings) open(file string) []string {
+// openIn returns the addresses of a file at which dockerd answers everyone, as evidence.
+func openIn(config dockerd.Settings, file string) []string {
 	var open []string
-	for _, host := range c.Hosts {
-		if answersOthers(host) && !c.TLSVerify {
+	for _, host := range config.Hosts {
+		if answersOthers(host) && !config.TLSVerify {
 			open = append(open, audit.At(file, 0, host))
 		}
 	}

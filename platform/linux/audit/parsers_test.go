@@ -13,6 +13,7 @@ import (
 	"sentinel/internal/audit"
 	"sentinel/internal/testenv"
 	"sentinel/platform/linux/audit/filetree"
+	"sentinel/platform/linux/dockerd"
 	"sentinel/platform/linux/packages"
 )
 
@@ -232,12 +233,12 @@ func TestDockerAddressesThatAnswerEveryone(t *testing.T) {
 		`{}`: 0, ``: 0, `{"hosts": ["tcp://0.0.0.0:2375"]}`: 1, `{"hosts": ["tcp://0.0.0.0:2376"], "tlsverify": true}`: 0, `{"hosts": ["tcp://127.0.0.1:2375", "tcp://[::1]:2375", "fd://", "tcp://localhost", "127.1.2.3:2375"]}`: 0, `{"hosts": ["tcp://192.0.2.1"], "tls": true}`: 1,
 		`{"hosts": ["0.0.0.0:2375", "tcp://127.0.0.1.nip.io:2375", "tcp://localhost.example:2375", "[::]:2375", "tcp://[::]", " 192.0.2.1 "]}`: 6, `{"hosts": [":2375", "tcp://", "tcp://:2375", "unix:///run/docker.sock"]}`: 0,
 	} {
-		c, err := parseDockerConfig([]byte(text))
-		if got := c.open(dockerConfig); err != nil || len(got) != want {
+		c, err := dockerd.Parse([]byte(text))
+		if got := openIn(c, dockerd.DefaultFile); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	if got, err := parseDockerConfig([]byte("{")); err == nil {
+	if got, err := dockerd.Parse([]byte("{")); err == nil {
 		t.Errorf("what is cut off: %v", got)
 	}
 }
@@ -252,7 +253,7 @@ func TestDockerIsControlledAsItsServiceHasIt(t *testing.T) {
 		says  string
 	}{
 		"as Debian has it":               {files, audit.Pass, ""},
-		"a drop-in":                      {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H tcp://0.0.0.0:2375\n", dockerConfig[1:], "{}"), audit.Fail, "docker.service: -H tcp://0.0.0.0:2375"},
+		"a drop-in":                      {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H tcp://0.0.0.0:2375\n", dockerd.DefaultFile[1:], "{}"), audit.Fail, "docker.service: -H tcp://0.0.0.0:2375"},
 		"another form":                   {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd --host=0.0.0.0:2375\n"), audit.Fail, "docker.service: -H 0.0.0.0:2375"},
 		"its variable":                   {with(files, "etc/default/docker", "# x\nDOCKER_OPTS=\"--dns 192.0.2.1 -H 192.0.2.1\"\n"), audit.Fail, "docker.service: -H 192.0.2.1"},
 		"taken back":                     {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/dockerd -H tcp://:2375\n"), audit.Pass, ""},
@@ -260,7 +261,7 @@ func TestDockerIsControlledAsItsServiceHasIt(t *testing.T) {
 		"a hidden drop-in":               {with(files, dropIn, "", "usr/lib/systemd/system/docker.service.d/10-tcp.conf", "[Service]\nExecStart=dockerd -H 0.0.0.0\n"), audit.Pass, ""},
 		"no Docker":                      {map[string]string{"etc/": ""}, "", ""},
 		"another file":                   {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/bin/dockerd --config-file /srv/d.json\n", "srv/d.json", `{"hosts": ["tcp://0.0.0.0:2375"]}`), audit.Fail, "/srv/d.json: tcp://0.0.0.0:2375"},
-		"the file that it does not read": {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/bin/dockerd --config-file=/srv/d.json\n", "srv/d.json", "{}", dockerConfig[1:], `{"hosts": ["tcp://0.0.0.0:2375"]}`), audit.Pass, ""},
+		"the file that it does not read": {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/bin/dockerd --config-file=/srv/d.json\n", "srv/d.json", "{}", dockerd.DefaultFile[1:], `{"hosts": ["tcp://0.0.0.0:2375"]}`), audit.Pass, ""},
 		"another file that is cut off":   {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/bin/dockerd --config-file=/srv/d.json\n", "srv/d.json", "{"), "", "/srv/d.json: is not JSON"},
 		"letters in one word":            {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/bin/dockerd -DH tcp://0.0.0.0:2375\n"), audit.Fail, "docker.service: -H tcp://0.0.0.0:2375"},
 		"letters and value in one word":  {with(files, dropIn, "[Service]\nExecStart=\nExecStart=/usr/bin/dockerd -DH=0.0.0.0\n"), audit.Fail, "docker.service: -H 0.0.0.0"},
@@ -274,7 +275,7 @@ func TestDockerIsControlledAsItsServiceHasIt(t *testing.T) {
 		"its socket, by a specifier":     {with(files, socket, "[Socket]\nListenStream=%t/docker.sock\n"), audit.Pass, ""},
 		"its socket, by the port alone":  {with(files, socket, "[Socket]\nListenStream=2375\n"), audit.Fail, "docker.socket: ListenStream=2375"},
 		"its socket, taken back":         {with(files, socket, "[Socket]\nListenStream=2375\n", socketDropIn, "[Socket]\nListenStream=\nListenStream=[::1]:2375\nListenStream=@x\nListenStream=vsock::1\n"), audit.Pass, ""},
-		"its socket with certificates":   {with(files, socket, "[Socket]\nListenStream=2376\n", dockerConfig[1:], `{"tlsverify": true}`), audit.Pass, ""},
+		"its socket with certificates":   {with(files, socket, "[Socket]\nListenStream=2376\n", dockerd.DefaultFile[1:], `{"tlsverify": true}`), audit.Pass, ""},
 		"a socket alone":                 {map[string]string{socket: "[Socket]\nListenStream=2375\n"}, audit.Fail, "docker.socket: ListenStream=2375"},
 		"a file that is big":             {with(files, "etc/default/docker", strings.Repeat("#", maxFile+1)), "", ""},
 	} {
@@ -305,7 +306,7 @@ func FuzzLines(f *testing.F) {
 		easyCommunities(snmpConfig, snmpd, text)
 		countRules(text)
 		supportEnd(text)
-		if c, err := parseDockerConfig(raw); err == nil && len(c.open(dockerConfig)) > len(c.Hosts) {
+		if c, err := dockerd.Parse(raw); err == nil && len(openIn(c, dockerd.DefaultFile)) > len(c.Hosts) {
 			t.Errorf("%v", c)
 		}
 		c := unitCommand{environment: map[string]string{}}

@@ -51,12 +51,12 @@ const sshdFlags = "46DGQRTdeiqrtV"
 func optionsOf(where string, commands [][]string) (sshdOptions, error) {
 	var o sshdOptions
 	for _, arguments := range commands {
-		for _, file := range options(arguments, sshdFlags, "f", "") {
+		for _, file := range unitfile.Options(arguments, sshdFlags, "f", "") {
 			if o.file = file; !path.IsAbs(file) {
 				return o, errSSHDOption
 			}
 		}
-		for _, option := range options(arguments, sshdFlags, "o", "") {
+		for _, option := range unitfile.Options(arguments, sshdFlags, "o", "") {
 			setting, ok := sshdconf.Option(where, option)
 			if !ok {
 				return o, errSSHDOption

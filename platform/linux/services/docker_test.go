@@ -10,6 +10,7 @@ import (
 
 	"sentinel/internal/services"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/dockerd"
 )
 
 func TestARestartOfDockerTellsOfItsContainers(t *testing.T) {
@@ -28,7 +29,7 @@ func TestARestartOfDockerTellsOfItsContainers(t *testing.T) {
 		{"docker.service", map[string]string{file: `{"live-restore":true}`}, nil, keep + " if it was started with live-restore"},
 		{"docker.service", map[string]string{file: `{"live-restore":`}, nil, may},
 		{"docker.service", map[string]string{file + "/": ""}, nil, may},
-		{"docker.service", map[string]string{file: strings.Repeat(" ", maxDockerConfig) + `{"live-restore":true}`}, nil, may},
+		{"docker.service", map[string]string{file: strings.Repeat(" ", dockerd.MaxFile) + `{"live-restore":true}`}, nil, may},
 		{"docker.service", nil, []string{"/usr/bin/dockerd", "--live-restore"}, keep + " (--live-restore)"},
 		{"docker.service", nil, []string{"/usr/bin/dockerd", "--live-restore=false"}, stop},
 		{"docker.service", map[string]string{file: `{"live-restore":true}`}, []string{"/usr/bin/dockerd", "--config-file=/run/d.json"}, may},
