@@ -20,8 +20,8 @@ func fit(d any, size int, cut func() bool) {
 	}
 }
 
-// maxNoted is room in the document of a change for what the journal has of it, in bytes.
-const maxNoted = 600
+// journalRoom is room in the document of a change for what the journal has of it, in bytes.
+const journalRoom = 600
 
 // A shortened is a part of a document with lists of its own that can be cut; see [fit].
 type shortened interface {

@@ -125,8 +125,8 @@ func TestAChangeOfTheFirewallFitsAModel(t *testing.T) {
 	off := firewall.Disablement{Exposes: list, ExposesTotal: 30}
 	call := invocation{request: true}
 	done, undone := &enableDocument{Enabled: on}, &disableDocument{Disablement: off}
-	call.shorten(done, usualAnswer-maxNoted)
-	call.shorten(undone, usualAnswer-maxNoted)
+	call.shorten(done, usualAnswer-journalRoom)
+	call.shorten(undone, usualAnswer-journalRoom)
 	s := session{}
 	for name, d := range map[string]any{
 		"switched on": done, "switched off": undone, "a question": s.dryRun(call, change{would: wide(300), preview: &enablePreview{Enabled: on}}),

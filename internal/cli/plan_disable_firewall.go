@@ -30,7 +30,7 @@ func planDisableFirewall(ctx context.Context, s session, call invocation) (chang
 			return nil, err
 		}
 		d := &disableDocument{answer.NewHeader(call.op.Action, true), result, record{}}
-		call.shorten(d, usualAnswer-maxNoted)
+		call.shorten(d, usualAnswer-journalRoom)
 		return d, nil
 	}
 	if plan.Idle() && !call.dryRun {

@@ -47,7 +47,7 @@ func planFirewall(ctx context.Context, s session, call invocation) (change, erro
 				return nil, err
 			}
 			d := &enableDocument{answer.NewHeader(call.op.Action, true), done, record{}}
-			call.shorten(d, usualAnswer-maxNoted)
+			call.shorten(d, usualAnswer-journalRoom)
 			return d, nil
 		},
 	}

@@ -32,7 +32,7 @@ type failedRestart struct{ services.Restarted }
 // failedToRestart is the failure with what is known of the restart, without the oldest lines of its log where
 // they are too long for a model.
 func failedToRestart(action string, err error, r failedRestart) error {
-	fit(fault.NewDocument(action, about(err, &r)), usualAnswer-maxNoted, func() bool {
+	fit(fault.NewDocument(action, about(err, &r)), usualAnswer-journalRoom, func() bool {
 		if len(r.Log) == 0 {
 			return false
 		}

@@ -107,7 +107,7 @@ func (d *Disabling) survey(ctx context.Context, m Manager) error {
 	if err != nil {
 		d.note = " Not all services could be found out: " + err.Error() + "."
 	}
-	exposes, _ := open.divided(func(l Listener) bool { return rules.For(l.Port).Verdict != Open })
+	exposes, _ := open.partition(func(l Listener) bool { return rules.For(l.Port).Verdict != Open })
 	d.result.FirewallStatus, d.result.Changed, d.result.Manager = Disabled, true, d.loaded.Name()
 	d.result.Exposes, d.result.ExposesTotal, d.result.ExposesTruncated = capped(exposes)
 	return ctx.Err()

@@ -186,7 +186,7 @@ func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Cont
 	if err := e.admit(rules); err != nil {
 		return err
 	}
-	closes, stays := open.divided(func(l Listener) bool {
+	closes, stays := open.partition(func(l Listener) bool {
 		return rules.For(l.Port).Verdict != Open && !slices.Contains(e.result.AllowedPorts, l.Port)
 	})
 	e.result.Closes, e.result.ClosesTotal, e.result.ClosesTruncated = capped(closes)
@@ -228,15 +228,15 @@ func (e *Enabling) admit(rules Rules) error {
 // servedByUsers tells what is carried by a port that is not the owner's way in: a program of any user can
 // serve a session at it, and is no reason to give up a rule that denies it.
 func (e *Enabling) servedByUsers(p Port) (sessions.Claim, bool) {
-	i := e.servedAt(p)
+	i := e.indexAmongUsers(p)
 	if i < 0 || slices.Contains(e.keepOpen, p) {
 		return sessions.Claim{}, false
 	}
 	return e.users[i].claim, true
 }
 
-// servedAt is the place of a port among users; -1 where it is none of them.
-func (e *Enabling) servedAt(p Port) int {
+// indexAmongUsers is the place of a port among users; -1 where it is none of them.
+func (e *Enabling) indexAmongUsers(p Port) int {
 	return slices.IndexFunc(e.users, func(c carrier) bool { return c.port == p })
 }
 
@@ -416,8 +416,8 @@ func distinct(list []Listener) []Listener {
 	return list
 }
 
-// divided divides the listeners by what is said of them, both parts in the order of an answer.
-func (o *OpenPorts) divided(is func(Listener) bool) (those, others []Listener) {
+// partition divides the listeners by what is said of them, both parts in the order of an answer.
+func (o *OpenPorts) partition(is func(Listener) bool) (those, others []Listener) {
 	those, others = []Listener{}, []Listener{}
 	for _, l := range distinct(o.Listeners) {
 		if is(l) {

@@ -78,7 +78,7 @@ func (e *Enabling) allowed(were string) string {
 			kept = append(kept, p)
 		}
 	}
-	slices.SortStableFunc(remote, func(a, b Port) int { return answer.TrueFirst(e.servedAt(a) < 0, e.servedAt(b) < 0) })
+	slices.SortStableFunc(remote, func(a, b Port) int { return answer.TrueFirst(e.indexAmongUsers(a) < 0, e.indexAmongUsers(b) < 0) })
 	text := e.remoteSessions(remote, were)
 	if len(kept) > 0 {
 		text += fmt.Sprintf(" Kept open: %s.", someOf(kept, maxPortsNamed))

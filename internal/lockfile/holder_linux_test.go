@@ -96,7 +96,7 @@ func TestLocksOfOthersDoNotHideAHolder(t *testing.T) {
 	}
 }
 
-// Anybody can lock files of the same number in any number of processes whose status files are dear.
+// Anybody can lock files of the same number in any number of processes whose status files are expensive to read.
 func TestTheStatusOfOthersIsNotRead(t *testing.T) {
 	testenv.HangGuard(t)
 	dir, owner := t.TempDir(), uint32(os.Getuid())

@@ -267,10 +267,10 @@ func (c Claim) hidden() string {
 	return ""
 }
 
-// Unfindable says whether a program runs of which no file is left that others could look at: it is in memory, it was
+// LeavesNoFile says whether a program runs of which no file is left that others could look at: it is in memory, it was
 // removed from a folder for temporary files, whatever its user has mounted that as, or it is on a file system that its
 // user alone has. A login excuses none of these.
-func (c Claim) Unfindable() bool {
+func (c Claim) LeavesNoFile() bool {
 	switch {
 	case c.inMemory():
 		return true

@@ -52,7 +52,7 @@ type Target struct {
 // with what refusal makes where that must not be, and returns a sentence after a space otherwise, "" for
 // nothing. carries says that sessions of others end with the process, which who asks agrees to. lifts says
 // whether force lifts a refusal.
-type ServiceEnd func(ctx context.Context, unit string, pid int, carries bool, refusal func(why string, lifts bool) *fault.Error) (goes string, err error)
+type ServiceEnd func(ctx context.Context, unit string, pid int, carries bool, refusal func(why string, lifts bool) *fault.Error) (sideEffects string, err error)
 
 // A Subject is the process that an answer is about.
 type Subject struct {
@@ -78,14 +78,14 @@ type Terminated struct {
 
 // A Termination is a process that may be ended and is held until [Termination.Close].
 type Termination struct {
-	source    TerminationSource
-	target    Target
-	protected []string
-	pinned    Pinned
-	facts     Facts
-	carries   *sessions.Claim // the sessions of others that end with it; nil for none
-	goes      string          // what goes with its service, a sentence
-	restart   restart
+	source      TerminationSource
+	target      Target
+	protected   []string
+	pinned      Pinned
+	facts       Facts
+	carries     *sessions.Claim // the sessions of others that end with it; nil for none
+	sideEffects string          // of its service: what goes with it, a sentence
+	restart     restart
 }
 
 // PlanTermination takes hold of a process and checks everything; it changes
@@ -181,7 +181,7 @@ func (p *Termination) Summary() string {
 	if len(s.MountPoints) > 0 {
 		what += " It serves what is mounted at " + strings.Join(quotedAll(s.MountPoints), ", ") + ", which cannot be used without it."
 	}
-	return who + ") " + what + p.goes + note
+	return who + ") " + what + p.sideEffects + note
 }
 
 // quotedAll marks names that anybody may have chosen as such.

@@ -131,7 +131,7 @@ func (p *Termination) refuseService(ctx context.Context) (err error) {
 	if p.target.Service == nil || u.User || !u.Service {
 		return nil
 	}
-	p.goes, err = p.target.Service(ctx, cmp.Or(u.RestartName, u.Name), p.target.PID, p.carries != nil, p.protectedBy)
+	p.sideEffects, err = p.target.Service(ctx, cmp.Or(u.RestartName, u.Name), p.target.PID, p.carries != nil, p.protectedBy)
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -44,7 +44,7 @@ func CheckEnd(ctx context.Context, source Source, e End) (Others, error) {
 		kind: source.Kind(), manager: manager, refusal: e.Refusal, what: "the end of " + shown(e.Name),
 		options: Options{Force: e.Force, Protected: e.Protected, Dependents: e.Dependents},
 	}
-	err = p.checkEnd(ctx, e)
+	err = p.checkProcess(ctx, e)
 	p.others.settle()
 	return p.others, e.unread(err)
 }
@@ -63,7 +63,7 @@ func (e End) unread(err error) error {
 	return fault.Wrap(fault.Unavailable, "What depends on "+shown(e.Name)+" cannot be read", err).WithFix(repairOrForce)
 }
 
-func (p *planner) checkEnd(ctx context.Context, e End) error {
+func (p *planner) checkProcess(ctx context.Context, e End) error {
 	u, err := p.manager.Unit(ctx, e.Name)
 	if errors.Is(err, ErrNoUnit) || err == nil && (u.Missing || !u.Service) {
 		return nil
@@ -77,10 +77,10 @@ func (p *planner) checkEnd(ctx context.Context, e End) error {
 	if err := p.depend(ctx); err != nil {
 		return err
 	}
-	if err := p.checkOwn(ctx, u, e); err != nil {
+	if err := p.checkService(ctx, u, e); err != nil {
 		return err
 	}
-	return p.checkGone(ctx, u)
+	return p.checkSideEffects(ctx, u)
 }
 
 // endsWith says whether the service ends with the process: its main one, the command that starts or
@@ -96,9 +96,9 @@ func (p *planner) endsWith(ctx context.Context, u Unit, pid int) (bool, error) {
 	return len(use.PIDs) <= 1, err
 }
 
-// checkOwn refuses for the service itself: what its names say, the call that runs in it, and the sessions
+// checkService refuses for the service itself: what its names say, the call that runs in it, and the sessions
 // and file systems that its other processes carry, which the manager ends as well.
-func (p *planner) checkOwn(ctx context.Context, u Unit, e End) error {
+func (p *planner) checkService(ctx context.Context, u Unit, e End) error {
 	if e.Force {
 		return nil
 	}
@@ -136,14 +136,14 @@ func (p *planner) ofOthers(u Unit) bool {
 	return ok && claim.Whose() == sessions.Others
 }
 
-// checkGone refuses for what goes with the service. A manager that starts it again does to others what a
+// checkSideEffects refuses for what goes with the service. A manager that starts it again does to others what a
 // restart does, but for those that are bound to it: these stay off.
-func (p *planner) checkGone(ctx context.Context, u Unit) error {
+func (p *planner) checkSideEffects(ctx context.Context, u Unit) error {
 	if err := p.checkLost(ctx, u.Name, u.BoundTo, stops); err != nil {
 		return err
 	}
-	if u.Returns {
-		return p.checkAgain(ctx, u)
+	if u.MayRestart {
+		return p.checkStopAndStart(ctx, u)
 	}
 	gone := u.ending()
 	gone.Starts, gone.OnFailure, gone.Stops = slices.Concat(u.OnSuccess, u.OnFailure), nil, nil

@@ -46,18 +46,18 @@ func TestEndsThatTakeOthersAlong(t *testing.T) {
 		"left over from what failed":       {func(u *Unit) { u.MainPID, u.Active, u.Actions = 0, "failed", []string{"reboot"} }, "", false},
 		"runs reboot when it ends":         {func(u *Unit) { u.LastCommands = [][]string{{"reboot"}} }, "nginx.service runs reboot", true},
 		"ran reboot":                       {func(u *Unit) { u.Commands = [][]string{{"reboot"}} }, "", false},
-		"runs reboot again":                {func(u *Unit) { u.Commands, u.Returns = [][]string{{"reboot"}}, true }, "nginx.service runs reboot", true},
+		"runs reboot again":                {func(u *Unit) { u.Commands, u.MayRestart = [][]string{{"reboot"}}, true }, "nginx.service runs reboot", true},
 		"starts reboot on failure":         {func(u *Unit) { u.OnFailure = []string{"reboot.target"} }, "the end of nginx.service may start reboot.target", true},
 		"starts reboot on success":         {func(u *Unit) { u.OnSuccess = []string{"reboot.target"} }, "may start reboot.target", true},
 		"started reboot":                   {func(u *Unit) { u.Starts = []string{"reboot.target"} }, "", false},
-		"starts reboot again":              {func(u *Unit) { u.Starts, u.Returns = []string{"reboot.target"}, true }, "may start reboot.target", true},
+		"starts reboot again":              {func(u *Unit) { u.Starts, u.MayRestart = []string{"reboot.target"}, true }, "may start reboot.target", true},
 		"ssh is bound to it":               {func(u *Unit) { u.BoundTo = []string{"ssh.service"} }, "the end of nginx.service stops ssh.service as well", false},
 		"ssh requires it":                  {requires, "", false},
-		"ssh requires what comes back":     {func(u *Unit) { requires(u); u.Returns = true }, "the end of nginx.service restarts ssh.service as well", false},
+		"ssh requires what comes back":     {func(u *Unit) { requires(u); u.MayRestart = true }, "the end of nginx.service restarts ssh.service as well", false},
 		"what is bound to it carries ssh":  {func(u *Unit) { u.BoundTo = []string{"a.service"} }, "stops ssh.service as well", false},
 		"what is bound to it reboots":      {func(u *Unit) { u.BoundTo = []string{"b.service"} }, "when b.service ends or fails", true},
 		"conflicts with ssh":               {func(u *Unit) { u.Stops = []string{"ssh.service"} }, "", false},
-		"conflicts with it and comes back": {func(u *Unit) { u.Stops, u.Returns = []string{"ssh.service"}, true }, "stops ssh.service as well", false},
+		"conflicts with it and comes back": {func(u *Unit) { u.Stops, u.MayRestart = []string{"ssh.service"}, true }, "stops ssh.service as well", false},
 		"runs the call":                    {func(u *Unit) { u.Group = "/user.slice/a.scope" }, "nginx.service ends with it, and this very call runs in it", false},
 		"is protected by its name":         {func(u *Unit) { u.Names = []string{"dbus.service"} }, "nginx.service is protected: the session may depend on it", false},
 		"is a part of the system":          {func(u *Unit) { u.Names = []string{"systemd-x.service"} }, "it is a part of the service manager", false},
@@ -141,7 +141,7 @@ func TestWhatGoesWithAnEnd(t *testing.T) {
 	if want := " Its end also stops a.service; may start alarm.service."; err != nil || others.Sentence("Its end") != want || others.AlsoTotal != 2 {
 		t.Errorf("%v, %q", err, others.Sentence("Its end"))
 	}
-	u.Returns = true
+	u.MayRestart = true
 	f.units["nginx.service"] = u
 	others, err = checkEnd(t, f, unchanged)
 	if want := " Its end also restarts b.service; stops a.service; may start c.service."; err != nil || others.Sentence("Its end") != want || !slices.Equal(others.AlsoStops, []string{"a.service"}) {

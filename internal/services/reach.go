@@ -32,11 +32,11 @@ func (p *planner) checkReach(ctx context.Context, u Unit) error {
 		return cmp.Or(err, p.lost("", l))
 	}
 	defer p.others.settle()
-	return p.checkAgain(ctx, u)
+	return p.checkStopAndStart(ctx, u)
 }
 
-// checkAgain looks at what the stop and the new start of a service do.
-func (p *planner) checkAgain(ctx context.Context, u Unit) error {
+// checkStopAndStart looks at what the stop and the new start of a service do.
+func (p *planner) checkStopAndStart(ctx context.Context, u Unit) error {
 	if err := p.checkStarts(ctx, u); err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ type Unit struct {
 	Needs       []string  // what it is not started without
 	Wishes      []string  // what is started with it, and may fail
 	ComesBack   bool      // its manager starts it again after a failure
-	Returns     bool      // its manager may start it again, whatever it ended with
+	MayRestart  bool      // its manager may start it again, whatever it ended with
 	RestartedBy []string  // what starts it again, each a sentence
 }
 

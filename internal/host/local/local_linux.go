@@ -121,7 +121,7 @@ func routeCheck(address string) string { return "ip route get " + address }
 func posture(root string, runner sysexec.Runner, rules firewall.Source, pending *linuxupdates.Updates, table *processes.Source) audit.Source {
 	p := linuxaudit.Parts{Root: root, Firewall: rules, EUID: privilege.EffectiveUID()}
 	if root == "/" {
-		p.Runner, p.Sockets, p.Odd = runner, network.New(root), table.Odd
+		p.Runner, p.Sockets, p.GonePrograms = runner, network.New(root), table.GonePrograms
 		p.SecurityUpdates = func(ctx context.Context) ([]string, error) { return updates.SecurityNames(ctx, pending, time.Now()) }
 	}
 	return linuxaudit.New(p)

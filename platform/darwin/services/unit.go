@@ -105,7 +105,7 @@ func unit(target string, j launchctl.Job, before *launchctl.Job) services.Unit {
 	}
 	u.File, u.Runs, u.Reason, u.RestartedBy = j.File, j.Runs, j.Reason, restartedBy(j)
 	u.ComesBack = j.KeepAlive || len(j.Semaphores) > 0
-	u.Returns = u.ComesBack
+	u.MayRestart = u.ComesBack
 	kept := u.ComesBack
 	if !kept && !j.RunAtLoad {
 		u.Dormant = dormant(target, j.State)

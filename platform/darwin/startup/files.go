@@ -65,7 +65,7 @@ func (s *survey) table(name string, form crontab.Form, user string) {
 			j.User = user
 		}
 		if j.Path != "" {
-			f.shell.SearchElsewhere()
+			f.shell.UseCustomPath()
 		}
 		s.add(f, startup.Entry{
 			Kind: startup.CronJob, Name: path.Base(name), Line: j.Line, Identity: j.Identity(), Content: j.Identity(), When: j.When, User: j.User, Enabled: new(true), Origin: startup.NoPackage,

@@ -25,9 +25,9 @@ type Parts struct {
 	Firewall firewall.Source
 	// Sockets are those of the running system; nil for a tree of files.
 	Sockets network.Source
-	// Odd finds out what those of some processes are, each named by a thread, whose program was removed or is in no mount
+	// GonePrograms finds out what those of some processes are, each named by a thread, whose program was removed or is in no mount
 	// of the system, and which threads ended meanwhile; nil for a tree of files.
-	Odd func(ctx context.Context, threads []int) (odd map[int]processes.Claim, lost []int, err error)
+	GonePrograms func(ctx context.Context, threads []int) (gone map[int]processes.Claim, lost []int, err error)
 	// SecurityUpdates counts the updates that close security holes and wait to be
 	// installed; nil when no package manager can be asked.
 	SecurityUpdates func(ctx context.Context) ([]string, error)

@@ -31,7 +31,7 @@ var open = packetFilter{firewall.Facts{}}
 // here asks one check of the system that the test runs in, as root.
 func here(t *testing.T, id string) audit.Finding {
 	t.Helper()
-	return one(t, id, Parts{Root: "/", Sockets: network.New("/"), Firewall: open, Odd: linuxprocesses.New("/").Odd})
+	return one(t, id, Parts{Root: "/", Sockets: network.New("/"), Firewall: open, GonePrograms: linuxprocesses.New("/").GonePrograms})
 }
 
 // listenAt lets a process of a user listen with n sockets at one port, until the test ends. Nobody ever

@@ -92,7 +92,7 @@ func TestAProgramThatIsNotFoundOutIsNoPass(t *testing.T) {
 		}
 	}
 	type answer struct {
-		odd  map[int]processes.Claim
+		gone map[int]processes.Claim
 		lost []int
 		err  error
 	}
@@ -102,17 +102,17 @@ func TestAProgramThatIsNotFoundOutIsNoPass(t *testing.T) {
 		want audit.Status
 		says string
 	}{
-		"nothing odd":              {answer{}, audit.Pass, "None of 3 processes"},
+		"nothing gone":             {answer{}, audit.Pass, "None of 3 processes"},
 		"one that has ended":       {answer{lost: []int{7}}, audit.Pass, "None of 3 processes"},
 		"one whose threads change": {answer{lost: []int{8}}, "", "1 process cannot be looked at: their threads end"},
 		"no mounts":                {answer{err: errors.New("broken")}, "", "where programs are: broken"},
-		"no mounts of some":        {answer{odd: memory, err: errors.New("broken")}, audit.Fail, "1 program runs from memory, or from a file that was removed or that its user alone can find; not all was read: where programs are: broken"},
+		"no mounts of some":        {answer{gone: memory, err: errors.New("broken")}, audit.Fail, "1 program runs from memory, or from a file that was removed or that its user alone can find; not all was read: where programs are: broken"},
 	} {
-		p := Parts{Root: root, Owner: os.Geteuid(), Odd: func(_ context.Context, threads []int) (map[int]processes.Claim, []int, error) {
+		p := Parts{Root: root, Owner: os.Geteuid(), GonePrograms: func(_ context.Context, threads []int) (map[int]processes.Claim, []int, error) {
 			if len(threads) != 3 {
 				t.Errorf("%s: asked for %v", what, threads)
 			}
-			return c.odd, c.lost, c.err
+			return c.gone, c.lost, c.err
 		}}
 		if f := one(t, "processes.program_gone", p); f.Status != c.want || f.Value+f.Reason != c.says {
 			t.Errorf("%s: %+v", what, f)

@@ -144,15 +144,15 @@ func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("/proc", err)
 	}
-	odd, rest := m.oddPrograms(ctx, table.list)
+	gone, rest := m.gonePrograms(ctx, table.list)
 	return table.all().And(audit.ListOf([]runningProcess(nil), rest), "").Judge(func(all []runningProcess) audit.Finding {
-		return m.judgeDeleted(all, odd)
+		return m.judgeDeleted(all, gone)
 	})
 }
 
-// oddPrograms asks what runs that was removed or is in no mount of the system, and says whose program is not known.
-func (m *machine) oddPrograms(ctx context.Context, all []runningProcess) (odd map[int]processes.Claim, rest string) {
-	if m.Odd == nil {
+// gonePrograms asks what runs that was removed or is in no mount of the system, and says whose program is not known.
+func (m *machine) gonePrograms(ctx context.Context, all []runningProcess) (gone map[int]processes.Claim, rest string) {
+	if m.GonePrograms == nil {
 		return nil, ""
 	}
 	var threads []int
@@ -162,15 +162,15 @@ func (m *machine) oddPrograms(ctx context.Context, all []runningProcess) (odd ma
 			threads, of[p.thread] = append(threads, p.thread), p.pid
 		}
 	}
-	odd, lost, err := m.Odd(ctx, threads)
+	gone, lost, err := m.GonePrograms(ctx, threads)
 	if err != nil {
-		return odd, "where programs are: " + answer.Reason(err)
+		return gone, "where programs are: " + answer.Reason(err)
 	}
 	lost = slices.DeleteFunc(lost, func(thread int) bool { return m.hasEnded(of[thread]) })
 	if len(lost) > 0 {
 		rest = humanize.Count(len(lost), "process", "processes") + " cannot be looked at: their threads end"
 	}
-	return odd, rest
+	return gone, rest
 }
 
 // hasEnded says whether no thread of a process runs any longer.
@@ -180,20 +180,20 @@ func (m *machine) hasEnded(pid int) bool {
 }
 
 // claimOf is what a process runs, as far as its path tells where nothing else is known.
-func claimOf(p runningProcess, odd map[int]processes.Claim) processes.Claim {
-	if c, known := odd[p.thread]; known {
+func claimOf(p runningProcess, gone map[int]processes.Claim) processes.Claim {
+	if c, known := gone[p.thread]; known {
 		return c
 	}
-	file, gone := strings.CutSuffix(p.program, " (deleted)")
-	return processes.Claim{Program: file, Removed: gone}
+	file, removed := strings.CutSuffix(p.program, " (deleted)")
+	return processes.Claim{Program: file, Removed: removed}
 }
 
-func (m *machine) judgeDeleted(all []runningProcess, odd map[int]processes.Claim) audit.Finding {
+func (m *machine) judgeDeleted(all []runningProcess, gone map[int]processes.Claim) audit.Finding {
 	var hiding, old []audit.Line
 	clones := 0
 	for _, p := range all {
-		c := claimOf(p, odd)
-		if !c.Removed && !c.Unfindable() {
+		c := claimOf(p, gone)
+		if !c.Removed && !c.LeavesNoFile() {
 			continue
 		}
 		if original := procfs.CloneOf(c.Program); original != "" {
@@ -201,7 +201,7 @@ func (m *machine) judgeDeleted(all []runningProcess, odd map[int]processes.Claim
 				continue
 			}
 		}
-		if line := m.goneLine(p, c); c.Unfindable() {
+		if line := m.goneLine(p, c); c.LeavesNoFile() {
 			hiding = append(hiding, line)
 		} else {
 			old = append(old, line)
@@ -225,7 +225,7 @@ func (m *machine) goneLine(p runningProcess, c processes.Claim) audit.Line {
 	switch {
 	case c.Place != "":
 		text += ", " + string(c.Place)
-	case !c.Unfindable() && m.replaced(p, c.Program):
+	case !c.LeavesNoFile() && m.replaced(p, c.Program):
 		text += ", replaced since"
 	}
 	return audit.Line{Text: audit.At("/proc/"+strconv.Itoa(p.pid)+"/exe", 0, text), Owner: m.owner(p.uid)}

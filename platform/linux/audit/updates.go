@@ -194,12 +194,12 @@ func periodic(text string) (every time.Duration, known bool) {
 
 const blacklist = "Unattended-Upgrade::Package-Blacklist"
 
-// exposed are packages whose holes matter, of each kind: who holds back all of them holds back everything.
-var exposed = []string{"apache2", "bash", "curl", "libc6", "linux-image-amd64", "nginx", "openssh-server", "openssl", "python3", "sudo", "systemd", "zlib1g"}
+// importantPackages are packages whose holes matter, of each kind: who holds back all of them holds back everything.
+var importantPackages = []string{"apache2", "bash", "curl", "libc6", "linux-image-amd64", "nginx", "openssh-server", "openssl", "python3", "sudo", "systemd", "zlib1g"}
 
 // heldBack is the finding of a blacklist, whose patterns are of Python and begin with the name of a package.
 func heldBack(patterns []string) (f audit.Finding, is bool) {
-	free := exposed
+	free := importantPackages
 	for _, pattern := range patterns {
 		names, err := regexp.Compile("^(?:" + pattern + ")")
 		if err != nil {

@@ -28,7 +28,7 @@ func TestAUserHasNoProcessesOfOthers(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{
 		"etc/passwd": "root:x:0:0::/root:/bin/sh\nana:x:1000:1000::/home/ana:/bin/sh\n", "etc/subuid": "ana:100000:65536\nbo:200000:65536\n",
 		"proc/11/status": status(1000), "proc/12/status": status(100999), "proc/13/status": status(0), "proc/14/status": status(200999), "run/user/1000/x": "",
-		"proc/16/x": "", "proc/17/x": "", // in user namespaces, where the status file may be dear
+		"proc/16/x": "", "proc/17/x": "", // in user namespaces, where the status file may be expensive
 	})
 	for pid, uid := range map[string]int{"16": 100_005, "17": 200_005} {
 		at := filepath.Join(root, "proc", pid)

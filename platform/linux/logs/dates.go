@@ -6,26 +6,26 @@ import "time"
 
 // An order finds lines that are dated before the time asked for, and yet stand behind one that is not.
 type order struct {
-	behind  int  // too old, and read from the end since the last that is not
-	astray  int  // found
-	forward bool // this file is read from its beginning
-	begun   bool // and had a line that is not too old
+	behind     int  // too old, and read from the end since the last that is not
+	outOfOrder int  // found
+	forward    bool // this file is read from its beginning
+	begun      bool // and had a line that is not too old
 }
 
 // next is for the next file. What is behind may stand behind lines of that one.
 func (o order) next(forward bool) order {
-	return order{behind: o.behind, astray: o.astray, forward: forward}
+	return order{behind: o.behind, outOfOrder: o.outOfOrder, forward: forward}
 }
 
 // take takes the next line.
 func (o *order) take(old bool) {
 	switch {
 	case !old:
-		o.astray, o.behind, o.begun = o.astray+o.behind, 0, true
+		o.outOfOrder, o.behind, o.begun = o.outOfOrder+o.behind, 0, true
 	case !o.forward:
 		o.behind++
 	case o.begun:
-		o.astray++
+		o.outOfOrder++
 	}
 }
 

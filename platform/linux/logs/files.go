@@ -141,14 +141,14 @@ type reading struct {
 	begins    time.Time // of the line that stands first in what was read
 	fruitless int       // bytes in a row of lines that are too old or have no time
 	reached   bool      // the next file was last written to before the time asked for
-	tired     bool      // too many bytes were fruitless
+	gaveUp    bool      // too many bytes were fruitless
 	done      bool      // no more is wanted
 }
 
 // read hands on the entries of a stack.
 func (r *reading) read(ctx context.Context, list stack) {
 	for _, info := range list.files {
-		if r.done || r.tired || ctx.Err() != nil {
+		if r.done || r.gaveUp || ctx.Err() != nil {
 			break
 		}
 		if info.ModTime().Before(r.selection.Since) { // the kernel's time, which no sender chooses
@@ -159,7 +159,7 @@ func (r *reading) read(ctx context.Context, list stack) {
 			r.failed(fmt.Errorf("%s: %w", info.Name(), err))
 		}
 	}
-	r.log.Stopped = !r.reached && (r.done || r.tired || ctx.Err() != nil)
+	r.log.Stopped = !r.reached && (r.done || r.gaveUp || ctx.Err() != nil)
 	r.log.ReadBackTo = r.back.from()
 	r.sayBeginning()
 	r.sayLeftOut()
@@ -168,7 +168,7 @@ func (r *reading) read(ctx context.Context, list stack) {
 // sayBeginning tells where the log begins, if it was read so far.
 func (r *reading) sayBeginning() {
 	switch {
-	case r.tired:
+	case r.gaveUp:
 		r.failed(fmt.Errorf("%d MB of lines in a row are dated before the time asked for, or have no date: what stands before them is not read", r.source.fruitlessLimit()>>20))
 	case !r.log.Stopped && !r.reached && !r.begins.IsZero():
 		r.log.Oldest = r.begins.UTC().Format(time.RFC3339)
@@ -187,7 +187,7 @@ func (r *reading) sayLeftOut() {
 		{r.unpriced, "have no priority recorded and are left out"},
 		{r.elsewhere, "are of other machines and are left out"},
 		{r.stampless, "without a time are left out"},
-		{r.order.astray, "are dated before the time asked for, but stand behind later ones, and are left out: a clock was wrong, or a sender chose the date"},
+		{r.order.outOfOrder, "are dated before the time asked for, but stand behind later ones, and are left out: a clock was wrong, or a sender chose the date"},
 		{r.ahead, "are dated after their file was last written to, and are left out: a clock was wrong, or a sender chose the date"},
 	} {
 		if left.lines > 0 {
@@ -223,7 +223,7 @@ func (r *reading) file(ctx context.Context, f family, info fs.FileInfo) error {
 		return err
 	}
 	r.held, r.order = r.held[:0], r.order.next(false)
-	err = backward(ctx, file, opened.Size(), func(line []byte) bool { return r.older(f, ref, line) && !r.tires(len(line)) })
+	err = backward(ctx, file, opened.Size(), func(line []byte) bool { return r.older(f, ref, line) && !r.overBudget(len(line)) })
 	r.stampless += len(r.held)
 	return err
 }
@@ -261,11 +261,11 @@ func (r *reading) beginAt(rec record) {
 	}
 }
 
-// tires reports whether more bytes than are worth it had nothing of the time asked for.
-func (r *reading) tires(bytes int) bool {
+// overBudget reports whether more bytes than are worth it had nothing of the time asked for.
+func (r *reading) overBudget(bytes int) bool {
 	r.fruitless += bytes
-	r.tired = r.fruitless > r.source.fruitlessLimit()
-	return r.tired
+	r.gaveUp = r.fruitless > r.source.fruitlessLimit()
+	return r.gaveUp
 }
 
 // unpacked reads a compressed file, which can be read only from its beginning.

@@ -150,7 +150,7 @@ func (l *lines) next() (line string, cut bool, err error) {
 // parseLine drops the library's error, which quotes the line: that is text of the
 // host. The library reads anything but a number as 0, and takes no more than 64 KiB.
 func parseLine(line string, cut bool) (*mountinfo.Info, error) {
-	short, far, err := withoutLong(line, cut)
+	short, long, err := withoutLong(line, cut)
 	if err != nil {
 		return nil, err
 	}
@@ -162,10 +162,10 @@ func parseLine(line string, cut bool) (*mountinfo.Info, error) {
 	if !strings.HasPrefix(m.Mountpoint, "/") || !deviceNumber(m.Major) || !deviceNumber(m.Minor) {
 		return nil, ErrFormat
 	}
-	if far.root {
+	if long.root {
 		m.Root = ""
 	}
-	if far.point {
+	if long.point {
 		m.Mountpoint = ""
 	}
 	return m, nil
@@ -181,24 +181,24 @@ const (
 	fieldsBehind = 4 // the separator, the type, the source and the options of the file system
 )
 
-// far says which paths of a mount are longer than MaxPath.
-type far struct{ root, point bool }
+// tooLong says which paths of a mount are longer than MaxPath.
+type tooLong struct{ root, point bool }
 
 // withoutLong returns a line that the library takes: with "/" for each path that is longer than MaxPath, and without
 // the last options of an overlay of hundreds of layers.
-func withoutLong(line string, cut bool) (string, far, error) {
+func withoutLong(line string, cut bool) (string, tooLong, error) {
 	f := strings.Split(line, " ")
 	at := optionsAt(f)
 	if at <= fieldPoint {
-		return "", far{}, ErrFormat
+		return "", tooLong{}, ErrFormat
 	}
 	root, point := f[fieldRoot], f[at-1]
-	is := far{root: isLong(root), point: isLong(point)}
+	is := tooLong{root: isLong(root), point: isLong(point)}
 	if cut { // a path that is next to the cut is part of one
 		blanks := strings.Count(line[:lineHead], " ")
-		is = far{root: is.root || blanks <= fieldRoot, point: is.point || at-1 <= blanks+1}
+		is = tooLong{root: is.root || blanks <= fieldRoot, point: is.point || at-1 <= blanks+1}
 	}
-	if is != (far{}) || cut {
+	if is != (tooLong{}) || cut {
 		line = strings.Join(append([]string{f[0], f[1], f[2], orRoot(root, is.root), orRoot(point, is.point)}, f[at:]...), " ")
 	}
 	if len(line) > maxScanned {

@@ -36,7 +36,7 @@ func (f FS) ofOurUsers(pid int) bool {
 
 // effectiveUID returns the user whose rights a process has, as the directory of it in /proc tells, traced or not
 // (task_dump_owner, fs/proc/base.c). It is enough where the status file would say nothing better, and may be
-// dear.
+// expensive to read.
 //
 // In a user namespace anybody has the IDs that are subordinate to them, and none of another user or of the
 // system. With those of groups (subgid(5)) each process there can be in 65,536 groups, and the kernel takes

@@ -59,7 +59,7 @@ func ownUsers(t *testing.T) string {
 	return link
 }
 
-// The status file of a process in a user namespace is as dear as its user likes, and is not opened.
+// The status file of a process in a user namespace costs as much as its user likes, and is not opened.
 func TestTheStatusOfAnotherUserNamespaceIsNotRead(t *testing.T) {
 	root := t.TempDir()
 	owner := asked(t, root, map[int]string{7: foreign, 8: ownUsers(t), 9: ""}, map[int]int{8: 1000, 9: 1001})

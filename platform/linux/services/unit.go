@@ -153,7 +153,7 @@ func service(p properties, u *services.Unit) {
 	u.ExitCode, u.ExitStatus = int(value[int32](p, "ExecMainCode")), int(value[int32](p, "ExecMainStatus"))
 	u.Started, u.Ended = moment(p, "ExecMainStartTimestamp"), moment(p, "ExecMainExitTimestamp")
 	if policy := restartPolicy(p); policy != "" {
-		u.ComesBack, u.Returns = comesBack(p), true
+		u.ComesBack, u.MayRestart = comesBack(p), true
 		u.RestartedBy = append([]string{policy}, u.RestartedBy...)
 	}
 	kill := value[string](p, "KillMode")

@@ -329,8 +329,8 @@ func (s *survey) variables(u unit, sh *shellscript.Reader) (list []string, err e
 			}
 			of := shellscript.NewReader(len(f.raw)) // each unit may name the file
 			list = append(list, loadedBy(s.text(f), of)...)
-			if err = cmp.Or(err, of.Err()); of.Elsewhere() {
-				sh.SearchElsewhere()
+			if err = cmp.Or(err, of.Err()); of.HasCustomPath() {
+				sh.UseCustomPath()
 			}
 		}
 	}

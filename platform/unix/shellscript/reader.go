@@ -21,10 +21,10 @@ var ErrCut = errors.New("it names more programs, or has more commands within com
 // than one command, and so at every level below: a few hundred bytes can stand for work without an
 // end. What is done for a file is bounded by its size.
 type Reader struct {
-	left      int // bytes
-	cut       bool
-	elsewhere bool // programs are looked for in other directories than those of the system
-	moved     bool // the same, from where the script that is read says so
+	left        int // bytes
+	cut         bool
+	customPath  bool // programs are looked for in other directories than those of the system
+	pathChanged bool // the same, from where the script that is read says so
 }
 
 // NewReader returns the reader of a file of so many bytes.
@@ -49,7 +49,7 @@ func (r *Reader) Fed(script, input string) []string {
 }
 
 func (r *Reader) frame(in *simple) frame {
-	r.moved = r.elsewhere
+	r.pathChanged = r.customPath
 	return frame{reader: r, in: in}
 }
 
@@ -66,15 +66,15 @@ func (r *Reader) Environment(assignments []string) (list []string) {
 			list = append(list, f.loaded(word)...)
 		}
 	}
-	r.elsewhere = r.moved
+	r.customPath = r.pathChanged
 	return list
 }
 
 // Elsewhere reports whether programs without a directory are looked for in other directories than those of the system.
-func (r *Reader) Elsewhere() bool { return r.elsewhere }
+func (r *Reader) HasCustomPath() bool { return r.customPath }
 
-// SearchElsewhere has them looked for there.
-func (r *Reader) SearchElsewhere() { r.elsewhere = true }
+// UseCustomPath has them looked for there.
+func (r *Reader) UseCustomPath() { r.customPath = true }
 
 // part returns what may still be looked at of a text within another.
 func (r *Reader) part(text string) string {

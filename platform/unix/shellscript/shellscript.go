@@ -170,7 +170,7 @@ func isBare(name string) bool { return !strings.Contains(strings.TrimPrefix(name
 // program is named for what is run.
 func (f frame) program(word string) []string {
 	list := f.named(word)
-	if len(list) == 1 && f.reader.moved && isBare(list[0]) {
+	if len(list) == 1 && f.reader.pathChanged && isBare(list[0]) {
 		list[0] = byPath + list[0]
 	}
 	return list

@@ -144,10 +144,10 @@ func TestProgramsAreLookedForInThePathThatIsSet(t *testing.T) {
 	}
 	r := NewReader(100)
 	r.Programs("PATH=/opt/a")
-	if got := r.Programs("ls"); !slices.Equal(got, []string{"ls"}) || r.Elsewhere() {
+	if got := r.Programs("ls"); !slices.Equal(got, []string{"ls"}) || r.HasCustomPath() {
 		t.Errorf("%q of another script", got)
 	}
-	if got := r.Environment([]string{"no", "PATH=/opt/a"}); !slices.Equal(got, []string{"/opt/a/"}) || !r.Elsewhere() {
+	if got := r.Environment([]string{"no", "PATH=/opt/a"}); !slices.Equal(got, []string{"/opt/a/"}) || !r.HasCustomPath() {
 		t.Errorf("%q", got)
 	}
 	if got := slices.Concat(r.Programs("ls"), r.Command([]string{"nice", "ls"})); !slices.Equal(got, []string{"$PATH/ls", "$PATH/ls"}) {

@@ -75,7 +75,7 @@ func Starts(name, value string) bool {
 	case plain:
 		return false
 	case searched:
-		return moves(value)
+		return changesPath(value)
 	default:
 		return value != ""
 	}
@@ -92,7 +92,7 @@ func (f frame) loaded(word string) []string {
 	case directories:
 		return folder(f.each(foldersOf(value)))
 	case searched:
-		f.reader.moved = f.reader.moved || moves(value) && !onlyBehind(value)
+		f.reader.pathChanged = f.reader.pathChanged || changesPath(value) && !onlyBehind(value)
 		return folder(f.each(slices.DeleteFunc(foldersOf(value), func(dir string) bool { return usual(dir) || isBare(dir) || ownBin.Get().MatchString(dir) })))
 	case options:
 		return f.run(runnerOf(v.runner), strings.Fields(value))
@@ -158,9 +158,9 @@ var usualFolders = words(`/usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbi
 
 func usual(dir string) bool { return usualFolders(dir) || usualFolders(strings.TrimSuffix(dir, "/")) }
 
-// moves reports whether a PATH has programs looked for in other directories than those of the system: an empty one
+// changesPath reports whether a PATH has programs looked for in other directories than those of the system: an empty one
 // is where a program happens to run, and what another variable has is not known.
-func moves(value string) bool {
+func changesPath(value string) bool {
 	if strings.HasPrefix(value, ":") || strings.HasSuffix(value, ":") || strings.Contains(value, "::") {
 		return true
 	}

@@ -15,10 +15,10 @@ import (
 
 var errNoMounts = errors.New("the mounts of the system cannot be read")
 
-// Odd finds out what those of some processes are whose program was removed, or is in no mount of the system: any user
+// GonePrograms finds out what those of some processes are whose program was removed, or is in no mount of the system: any user
 // mounts a file of theirs under another path. A process is named by a thread of it. lost are those whose thread ended
 // meanwhile. Before Linux 5.8 the kernel does not tell the mount of a file, and only what was removed is found.
-func (s *Source) Odd(ctx context.Context, threads []int) (odd map[int]processes.Claim, lost []int, err error) {
+func (s *Source) GonePrograms(ctx context.Context, threads []int) (gone map[int]processes.Claim, lost []int, err error) {
 	mounts := s.mountsHere()
 	if mounts == nil {
 		return nil, nil, errNoMounts
@@ -27,7 +27,7 @@ func (s *Source) Odd(ctx context.Context, threads []int) (odd map[int]processes.
 	if err != nil {
 		return nil, nil, err
 	}
-	odd = map[int]processes.Claim{}
+	gone = map[int]processes.Claim{}
 	for i, face := range faces {
 		c := processes.Claim{PID: threads[i], Owner: -1}
 		here := face.Mount == 0 || mounts[face.Mount]
@@ -39,16 +39,16 @@ func (s *Source) Odd(ctx context.Context, threads []int) (odd map[int]processes.
 		}
 		switch {
 		case ctx.Err() != nil:
-			return odd, lost, ctx.Err()
+			return gone, lost, ctx.Err()
 		case procfs.Ended(face.Err):
 			lost = append(lost, c.PID)
 		case face.Err != nil:
 			err = face.Err
 		default:
-			odd[c.PID] = c
+			gone[c.PID] = c
 		}
 	}
-	return odd, lost, err
+	return gone, lost, err
 }
 
 // lasting is the claim of a thread that is there when it has been looked at: what one that ends has no more is
