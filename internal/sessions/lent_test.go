@@ -15,6 +15,13 @@ func (m *machine) lend(pid int) {
 	m.described[pid] = d
 }
 
+// servesMallory has a program that lends the rights of an account serve a terminal.
+func servesMallory(m *machine, program, user string) {
+	m.process(30, 1, program, user, "", 31, "pts/4")
+	m.process(33, 30, "sh", "mallory", "pts/4")
+	m.lend(30)
+}
+
 // Who starts a program that takes an account of the system, and waits, chooses what it has open and what it is
 // called: at(1), exim.
 func TestWhatLendsAnAccountIsItsUsers(t *testing.T) {
@@ -22,15 +29,11 @@ func TestWhatLendsAnAccountIsItsUsers(t *testing.T) {
 	for name, do := range map[string]func(*machine){
 		"serves a terminal over a connection": func(m *machine) {
 			tcp(m)
-			m.process(30, 1, "at", "_daemon", "", 31, "pts/4")
-			m.process(33, 30, "sh", "mallory", "pts/4")
-			m.lend(30)
+			servesMallory(m, "at", "_daemon")
 		},
 		"of root serves a terminal over a connection": func(m *machine) {
 			tcp(m)
-			m.process(30, 1, "at", "root", "", 31, "pts/4")
-			m.process(33, 30, "sh", "mallory", "pts/4")
-			m.lend(30)
+			servesMallory(m, "at", "root")
 		},
 		"serves the shell of a service over packets": func(m *machine) {
 			m.socket(31, "udp", "192.0.2.1:40000", "203.0.113.66:9")
@@ -40,9 +43,7 @@ func TestWhatLendsAnAccountIsItsUsers(t *testing.T) {
 		},
 		"serves a terminal over packets of anybody": func(m *machine) {
 			m.socket(31, "udp", "192.0.2.1:40000", "")
-			m.process(30, 1, "exim4", "_exim", "", 31, "pts/4")
-			m.process(33, 30, "sh", "mallory", "pts/4")
-			m.lend(30)
+			servesMallory(m, "exim4", "_exim")
 			m.peers = []Peer{{40000, netip.MustParseAddr("203.0.113.66"), false}}
 		},
 		"is run at the terminal of a service": func(m *machine) {
@@ -73,9 +74,7 @@ func TestWhatLendsAnAccountIsItsUsers(t *testing.T) {
 		},
 		"of root serves a terminal over packets of anybody": func(m *machine) {
 			m.socket(31, "udp", "192.0.2.1:40000", "")
-			m.process(30, 1, "at", "root", "", 31, "pts/4")
-			m.process(33, 30, "sh", "mallory", "pts/4")
-			m.lend(30)
+			servesMallory(m, "at", "root")
 			m.peers = []Peer{{40000, netip.MustParseAddr("203.0.113.66"), false}}
 		},
 		"passes a login on by packets": func(m *machine) {

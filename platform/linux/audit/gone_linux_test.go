@@ -45,16 +45,7 @@ func TestAMountOfAUserHidesNoProgramThatIsGone(t *testing.T) {
 		return
 	}
 	testenv.Program(t, "unshare", "util-linux")
-	// A file system that is not in memory, with a folder of everybody's that is /tmp as well.
-	if err := errors.Join(
-		unix.Mount("tmpfs", "/mnt", "tmpfs", 0, "mode=0755"),
-		os.MkdirAll("/mnt/lower", 0o755), os.Mkdir("/mnt/upper", 0o755), os.Mkdir("/mnt/work", 0o755),
-		unix.Mount("overlay", "/srv", "overlay", 0, "lowerdir=/mnt/lower,upperdir=/mnt/upper,workdir=/mnt/work"),
-		os.MkdirAll("/srv/tmp/x", 0o755), os.Chmod("/srv/tmp/x", 0o777), os.Mkdir("/srv/b", 0o755), os.Chmod("/srv/b", 0o777),
-		unix.Mount("/srv/tmp", "/tmp", "", unix.MS_BIND, ""),
-	); err != nil {
-		t.Fatal(err)
-	}
+	testenv.TmpOnDisk(t, "x")
 	const started = `exec 3>&1 >/dev/null; "$1" 600 3>&- & until [ "$(readlink /proc/$!/exe)" = "$1" ]; do :; done; `
 	const own = `exec unshare --user --map-root-user --mount --propagation private sh -ec "$0" sh "$1"`
 	inOwn := func(script string) string { return strings.Replace(own, `"$0"`, `'`+script+`'`, 1) }

@@ -3,15 +3,12 @@
 package processes
 
 import (
-	"errors"
 	"os"
 	"path"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"sentinel/internal/processes"
 	"sentinel/internal/testenv"
@@ -86,14 +83,8 @@ func TestAProgramIsFoundBehindAMountOfItsUser(t *testing.T) {
 		return
 	}
 	testenv.Program(t, "unshare", "util-linux")
-	// A file system that is not in memory, with a folder of everybody's that is /tmp as well.
-	if err := errors.Join(
-		unix.Mount("tmpfs", "/mnt", "tmpfs", 0, "mode=0755"),
-		os.MkdirAll("/mnt/lower", 0o755), os.Mkdir("/mnt/upper", 0o755), os.Mkdir("/mnt/work", 0o755),
-		unix.Mount("overlay", "/srv", "overlay", 0, "lowerdir=/mnt/lower,upperdir=/mnt/upper,workdir=/mnt/work"),
-		os.MkdirAll("/srv/tmp/a", 0o755), os.Chmod("/srv/tmp/a", 0o777), os.Mkdir("/srv/b", 0o755), os.Chmod("/srv/b", 0o777),
-		unix.Mount("/srv/tmp", "/tmp", "", unix.MS_BIND, ""), os.Symlink("/tmp/a", "/srv/link"),
-	); err != nil {
+	testenv.TmpOnDisk(t, "a")
+	if err := os.Symlink("/tmp/a", "/srv/link"); err != nil {
 		t.Fatal(err)
 	}
 	const copied = `cp /bin/sleep $1/$3; exec unshare --user --map-root-user --mount --propagation private sh -c "$2" sh "$1" "$3"`
