@@ -70,10 +70,10 @@ func (r *Reader) Environment(assignments []string) (list []string) {
 	return list
 }
 
-// Elsewhere reports whether programs without a directory are looked for in other directories than those of the system.
+// HasCustomPath reports whether programs without a directory are looked for in other directories than those of the system.
 func (r *Reader) HasCustomPath() bool { return r.customPath }
 
-// UseCustomPath has them looked for there.
+// UseCustomPath has programs without a directory looked for there.
 func (r *Reader) UseCustomPath() { r.customPath = true }
 
 // part returns what may still be looked at of a text within another.
