@@ -165,7 +165,7 @@ func (m *machine) dockerOpen(arguments, sockets []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if config.TLSVerify || slices.Contains(arguments, "--tlsverify") || slices.Contains(arguments, "--tlsverify=true") {
+	if config.TLSVerify || dockerd.TLSVerify(arguments) {
 		return nil, nil
 	}
 	open := openIn(config, file)

@@ -6,6 +6,8 @@ package dockerd
 import (
 	"encoding/json"
 	"errors"
+	"strconv"
+	"strings"
 
 	"sentinel/platform/linux/unitfile"
 )
@@ -32,6 +34,27 @@ func File(arguments []string) string {
 
 // Hosts are the addresses at which the arguments have it answer.
 func Hosts(arguments []string) []string { return unitfile.Options(arguments, flags, "H", "host") }
+
+// LiveRestore reports whether the arguments have containers go on without the daemon.
+func LiveRestore(arguments []string) bool { return isOn(arguments, "--live-restore") }
+
+// TLSVerify reports whether the arguments have it demand certificates of clients.
+func TLSVerify(arguments []string) bool { return isOn(arguments, "--tlsverify") }
+
+// isOn reports whether arguments switch on an option with the values of [strconv.ParseBool]; the last one counts.
+func isOn(arguments []string, option string) bool {
+	on := false
+	for _, word := range arguments {
+		name, value, given := strings.Cut(word, "=")
+		if name == option {
+			on = !given
+			if yes, err := strconv.ParseBool(value); err == nil {
+				on = yes
+			}
+		}
+	}
+	return on
+}
 
 // Settings are those of a configuration.
 type Settings struct {

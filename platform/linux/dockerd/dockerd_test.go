@@ -24,6 +24,20 @@ func TestArgumentsSayWhatIsReadAndWhereItAnswers(t *testing.T) {
 	}
 }
 
+func TestOptionsAreSwitchedOn(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "--tlsverify": true, "--tlsverify=1": true, "--tlsverify=false": false, "--tlsverify --tlsverify=F": false, "--tlsverify=yes": false, "tlsverify": false,
+	} {
+		words := strings.Fields(text)
+		if got := TLSVerify(words); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+		if got := LiveRestore(append(words, "--live-restore")); !got {
+			t.Errorf("%q: it has no live-restore", text)
+		}
+	}
+}
+
 func TestAConfigurationIsRead(t *testing.T) {
 	got, err := Parse([]byte(`{"hosts": ["fd://"], "tlsverify": true, "live-restore": true, "bip": "x"}`))
 	if diff := cmp.Diff(Settings{[]string{"fd://"}, true, true}, got); diff != "" || err != nil {

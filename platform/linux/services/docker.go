@@ -7,7 +7,9 @@ package services
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"sentinel/internal/sanitize"
 	"sentinel/internal/services"
 	"sentinel/platform/linux/dockerd"
 	"sentinel/platform/unix/hostfile"
@@ -20,23 +22,22 @@ func (m *manager) hosted(u services.Unit) string {
 		return ""
 	}
 	words := slices.Concat(u.Commands...)
-	if slices.ContainsFunc(words, func(w string) bool { return w == "--live-restore" || w == "--live-restore=true" }) {
+	if dockerd.LiveRestore(words) {
 		return " Its containers keep running (--live-restore)."
 	}
-	if dockerd.File(words) != dockerd.DefaultFile {
-		return " Its containers may stop: whether it has live-restore is in another file than " + dockerd.DefaultFile + "."
-	}
-	return m.hostedByFile()
-}
-
-func (m *manager) hostedByFile() string {
-	raw, err := hostfile.Read(filepath.Join(m.root, dockerd.DefaultFile), dockerd.MaxFile)
+	file := dockerd.File(words)
+	raw, err := hostfile.Read(filepath.Join(m.root, file), dockerd.MaxFile)
 	config, wrong := dockerd.Parse(raw)
-	switch {
+	switch shown := sanitize.Text(file, maxConfigName); {
 	case err != nil && !hostfile.Missing(err), wrong != nil:
-		return " Its containers may stop: whether it has live-restore cannot be read in " + dockerd.DefaultFile + "."
+		return " Its containers may stop: whether it has live-restore cannot be read in " + shown + "."
 	case config.LiveRestore:
-		return " Its containers keep running if it was started with live-restore, which " + dockerd.DefaultFile + " has."
+		return " Its containers keep running if it was started with live-restore, which " + shown + " has."
+	case slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, "$") }):
+		return " Its containers may stop: whether it has live-restore is up to a variable of its unit."
 	}
 	return " Its containers stop with it, and those without a restart policy stay off."
 }
+
+// maxConfigName bounds a name that a unit gives a configuration, in characters.
+const maxConfigName = 100

@@ -32,7 +32,11 @@ func TestARestartOfDockerTellsOfItsContainers(t *testing.T) {
 		{"docker.service", map[string]string{file: strings.Repeat(" ", dockerd.MaxFile) + `{"live-restore":true}`}, nil, may},
 		{"docker.service", nil, []string{"/usr/bin/dockerd", "--live-restore"}, keep + " (--live-restore)"},
 		{"docker.service", nil, []string{"/usr/bin/dockerd", "--live-restore=false"}, stop},
-		{"docker.service", map[string]string{file: `{"live-restore":true}`}, []string{"/usr/bin/dockerd", "--config-file=/run/d.json"}, may},
+		{"docker.service", nil, []string{"/usr/bin/dockerd", "--live-restore=1"}, keep + " (--live-restore)"},
+		{"docker.service", map[string]string{file: `{"live-restore":true}`}, []string{"/usr/bin/dockerd", "--config-file=/run/d.json"}, stop},
+		{"docker.service", map[string]string{"run/d.json": `{"live-restore":true}`}, []string{"/usr/bin/dockerd", "--config-file=/run/d.json"}, keep + " if it was started with live-restore, which /run/d.json has"},
+		{"docker.service", map[string]string{"run/d.json": "{"}, []string{"/usr/bin/dockerd", "--config-file=/run/d.json"}, may},
+		{"docker.service", nil, []string{"/usr/bin/dockerd", "$DOCKER_OPTS"}, may + ": whether it has live-restore is up to a variable"},
 	} {
 		m := &manager{root: testenv.Plant(t, c.files)}
 		got := strings.TrimSpace(m.hosted(services.Unit{Name: c.unit, Commands: [][]string{c.args}}))
