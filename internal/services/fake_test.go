@@ -27,6 +27,7 @@ type fake struct {
 	first    time.Time
 	openErr  error
 	unitErr  func() error
+	silent   string // the unit that cannot be read
 	jobErr   error
 
 	job     string          // result, after jobIn
@@ -107,7 +108,9 @@ func (f *fake) Unit(ctx context.Context, name string) (Unit, error) {
 	if err := f.fails(ctx); err != nil {
 		return Unit{}, err
 	}
-	f.read++
+	if f.read++; name == f.silent {
+		return Unit{}, errors.New("it does not answer")
+	}
 	u, ok := f.units[name]
 	if !ok {
 		return Unit{Name: name, Missing: true, Active: "inactive"}, nil

@@ -110,6 +110,14 @@ func (r *Restart) lookAgain(ctx context.Context, done *Restarted) {
 	}
 }
 
+// unreadSentence says that some of the others could not be looked at afterwards, and why.
+func unreadSentence(err error) string {
+	if err == nil {
+		return ""
+	}
+	return " Not seen now: " + strings.ReplaceAll(err.Error(), "\n", "; ") + "."
+}
+
 // offSentence says which of the others are not on.
 func offSentence(off []string) string {
 	if len(off) == 0 {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"sentinel/internal/fault"
 )
 
 // shopping is a machine where a restart of nginx restarts, stops and starts others.
@@ -47,6 +49,37 @@ func TestARestartNamesWhatGoesWithIt(t *testing.T) {
 	}
 }
 
+func TestWhatAFailureStartsToo(t *testing.T) {
+	f := shopping()
+	f.units["nginx.service"] = with(f.units["nginx.service"], func(u *Unit) {
+		u.OnFailure, u.Starts = []string{"alarm.service", "fresh.service"}, []string{"middle.service"}
+	})
+	f.units["middle.service"] = with(f.units["siren.service"], func(u *Unit) { u.Name, u.Starts = "middle.service", []string{"fresh.service"} })
+	r, err := PlanRestart(t.Context(), f, Options{Name: "nginx"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.Others().AlsoStarts, []string{"fresh.service", "middle.service"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestAFailureSaysWhatWasNotSeenAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := shopping()
+		f.job = "failed"
+		f.life = []moment{{0, now("failed", "failed", exited(3))}}
+		r, err := PlanRestart(t.Context(), f, Options{Name: "nginx"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.silent = "till.service"
+		if done, err := r.Do(t.Context()); code(err) != fault.RestartFailed || !strings.Contains(done.Message, " Not seen now: till.service: it does not answer.") {
+			t.Errorf("%v, %+v", err, done)
+		}
+	})
+}
+
 func TestWhatWentWithARestartIsLookedAtAgain(t *testing.T) {
 	failed := with(running("till.service"), func(u *Unit) { u.Active, u.Sub, u.Result = "failed", "failed", "exit-code" })
 	waits := with(failed, func(u *Unit) { u.Job = "start" }) // for another to start
@@ -74,7 +107,7 @@ func TestOthersThatCannotBeLookedAtAgainAreNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.unitErr = func() error { return errors.New("it does not answer") }
+	f.silent = "till.service"
 	var done Restarted
 	if r.lookAgain(t.Context(), &done); done.Unread == nil || !strings.Contains(done.Unread.Error(), "till.service: it does not answer") || done.AlsoOff != nil {
 		t.Errorf("%+v", done)

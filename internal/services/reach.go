@@ -127,31 +127,39 @@ func within(group, of string) bool {
 // the system is still there.
 func (p *planner) checkStarts(ctx context.Context, u Unit) error {
 	seen := map[string]bool{u.Name: true}
-	type step struct {
-		unit   Unit
-		failed bool // it comes after a failure, if at all
+	// What is started in any case comes first: it is noted, also where a failure would start it as well.
+	certain, onFailure := u.Starts, u.OnFailure
+	if err := p.checkOne(ctx, u.Name, u, false); err != nil {
+		return err
 	}
-	for queue := []step{{unit: u}}; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
-		if err := p.checkItself(at.unit); err != nil {
+	for len(certain)+len(onFailure) > 0 {
+		queue, failed := &certain, len(certain) == 0
+		if failed {
+			queue = &onFailure
+		}
+		next, err := p.started(ctx, (*queue)[0], seen)
+		if *queue = (*queue)[1:]; err != nil {
 			return err
 		}
-		if err := p.checkStopped(ctx, u.Name, at.unit.Stops, at.failed); err != nil {
+		if next == nil {
+			continue
+		}
+		p.noteStart(*next, failed)
+		if err := p.checkOne(ctx, u.Name, *next, failed); err != nil {
 			return err
 		}
-		for i, name := range slices.Concat(at.unit.Starts, at.unit.OnFailure) {
-			failed := at.failed || i >= len(at.unit.Starts)
-			next, err := p.started(ctx, name, seen)
-			if err != nil {
-				return err
-			}
-			if next != nil {
-				p.noteStart(*next, failed)
-				queue = append(slices.Clone(queue), step{*next, failed})
-			}
-		}
+		*queue = append(slices.Clip(*queue), next.Starts...)
+		onFailure = append(slices.Clip(onFailure), next.OnFailure...)
 	}
 	return nil
+}
+
+// checkOne looks at a unit that a start of a service starts, and at what that stops.
+func (p *planner) checkOne(ctx context.Context, service string, u Unit, failed bool) error {
+	if err := p.checkItself(u); err != nil {
+		return err
+	}
+	return p.checkStopped(ctx, service, u.Stops, failed)
 }
 
 // noteStart keeps a unit that is started, and not one that cannot be, or only after a failure.

@@ -63,7 +63,7 @@ func (r *Restart) Do(ctx context.Context) (Restarted, error) {
 		err = r.unsettled(w.last, time.Since(began))
 	}
 	done.Pending = done.Pending || errors.Is(err, errUnwatched)
-	done.Message = err.Error() + r.withIt(done.AlsoOff) + r.before()
+	done.Message = err.Error() + r.withIt(done.AlsoOff) + unreadSentence(done.Unread) + r.before()
 	done.Log = r.log(ctx, began)
 	return done, err
 }

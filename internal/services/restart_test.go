@@ -137,7 +137,7 @@ func TestRestartsThatFail(t *testing.T) {
 		"memory":                            {nil, "done", life(now("failed", "failed", func(u *Unit) { u.Result = "oom-kill" })), "memory ran out", 0},
 		"resources":                         {nil, "failed", life(now("failed", "failed", func(u *Unit) { u.Result = "resources" })), "set up what it needs", 0},
 		"protocol":                          {nil, "failed", life(now("failed", "failed", func(u *Unit) { u.Result = "protocol" })), "type in its unit file", 0},
-		"dependency":                        {func(u *Unit) { u.Starts = []string{"web.service", "db.service"} }, "dependency", life(now("inactive", "dead", nil)), "could not be started (db.service)", 0},
+		"dependency":                        {func(u *Unit) { u.Needs = []string{"web.service", "db.service"} }, "dependency", life(now("inactive", "dead", nil)), "could not be started (db.service)", 0},
 		"job timeout":                       {nil, "timeout", life(now("inactive", "dead", nil)), "ran out of time", 0},
 		"cancelled":                         {nil, "canceled", life(now("active", "running", nil)), "cancelled by another", 0},
 		"assertion":                         {nil, "assert", life(now("inactive", "dead", nil)), "assertion", 0},

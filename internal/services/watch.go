@@ -98,7 +98,7 @@ func (r *Restart) jobFailed(ctx context.Context, result string) error {
 // failedDependency names the units that the service needs and that have failed.
 func (r *Restart) failedDependency(ctx context.Context) string {
 	var names []string
-	for _, name := range r.unit.Starts[:min(len(r.unit.Starts), maxReach)] {
+	for _, name := range r.unit.Needs[:min(len(r.unit.Needs), maxReach)] {
 		if u, err := r.manager.Unit(ctx, name); err == nil && u.Active == "failed" {
 			names = append(names, shown(u.Name))
 		}

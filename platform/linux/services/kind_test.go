@@ -5,6 +5,7 @@
 package services
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,5 +104,12 @@ func TestSignalsAreThoseOfLinux(t *testing.T) {
 		if got := systemdKind.Signals[n]; got != want {
 			t.Errorf("%d: %q", n, got)
 		}
+	}
+}
+
+func TestWhatIsRequiredToBeOnIsNotStarted(t *testing.T) {
+	u := common(properties{"Id": "a.service", "Requires": []string{"b.service"}, "Requisite": []string{"c.service"}})
+	if !slices.Equal(u.Starts, []string{"b.service"}) || !slices.Equal(u.Needs, []string{"b.service", "c.service"}) {
+		t.Errorf("starts %q, needs %q", u.Starts, u.Needs)
 	}
 }

@@ -78,9 +78,8 @@ func common(p properties) services.Unit {
 		Name: name, Names: value[[]string](p, "Names"), Missing: p["LoadState"] == "not-found", Active: value[string](p, "ActiveState"),
 		Sub:     value[string](p, "SubState"),
 		Service: strings.HasSuffix(name, suffix), Trigger: slices.Contains([]string{".socket", ".timer", ".path"}, path.Ext(name)),
-		Unmet: p["ConditionResult"] == false && value[uint64](p, "ConditionTimestampMonotonic") > 0,
-		// Requisite starts nothing, but the units that it names are needed all the same.
-		Starts:    lists(p, "Requires", "Requisite", "Wants", "BindsTo", "Upholds", "OnSuccess"),
+		Unmet:     p["ConditionResult"] == false && value[uint64](p, "ConditionTimestampMonotonic") > 0,
+		Starts:    lists(p, "Requires", "Wants", "BindsTo", "Upholds", "OnSuccess"),
 		OnFailure: lists(p, "OnFailure"), OnSuccess: lists(p, "OnSuccess"),
 		Stops:   lists(p, "Conflicts", "ConflictedBy"),
 		Carries: lists(p, "RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf"),
