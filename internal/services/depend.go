@@ -5,6 +5,7 @@ package services
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -106,7 +107,21 @@ func (p *planner) carries(u Unit) (sessions.Claim, bool) {
 	if u.SparesOthers {
 		claim, ok = p.on.model.Processes[u.MainPID]
 	}
-	return claim, ok && !claim.Listens
+	if ok && !claim.Listens {
+		return claim, true
+	}
+	return p.hostedCarries(u)
+}
+
+// hostedCarries is carries for what ends with the unit besides its own processes.
+func (p *planner) hostedCarries(u Unit) (sessions.Claim, bool) {
+	for _, name := range slices.Sorted(maps.Keys(p.on.model.Units)) {
+		claim := p.on.model.Units[name]
+		if u.HostedUnits != "" && strings.HasPrefix(name, u.HostedUnits) && !claim.Listens {
+			return claim, true
+		}
+	}
+	return sessions.Claim{}, false
 }
 
 func shownPoints(points []string) string {

@@ -29,6 +29,8 @@ func TestWhatOthersDependOnIsNotRestarted(t *testing.T) {
 	spares.SparesOthers = true
 	carrier := nginx
 	carrier.Carries = []string{"tunnel.service"}
+	engine := nginx
+	engine.HostedUnits = "docker-"
 	tunnel := Unit{Name: "tunnel.service", Service: true, Active: "active", Sub: "running", Group: "/system.slice/tunnel.service", MainPID: 13}
 	mounted := func(group string) func(context.Context) (map[string][]string, error) {
 		return func(context.Context) (map[string][]string, error) {
@@ -50,6 +52,9 @@ func TestWhatOthersDependOnIsNotRestarted(t *testing.T) {
 		"sessions go on":                {spares, Dependents{Sessions: modelOf(map[string]sessions.Claim{"nginx.service": ann}, map[int]sessions.Claim{99: ann})}, ""},
 		"its main process has one":      {spares, Dependents{Sessions: modelOf(map[string]sessions.Claim{"nginx.service": ann}, map[int]sessions.Claim{12: ann})}, "it carries the session of ann"},
 		"what goes with it has one":     {carrier, Dependents{Sessions: modelOf(map[string]sessions.Claim{"tunnel.service": ann}, nil)}, "its restart restarts tunnel.service as well, and it carries the session of ann"},
+		"a container of it has one":     {engine, Dependents{Sessions: modelOf(map[string]sessions.Claim{"docker-4f.scope": ann}, nil)}, "it carries the session of ann"},
+		"logins to come there":          {engine, Dependents{Sessions: modelOf(map[string]sessions.Claim{"docker-4f.scope": listens}, nil)}, ""},
+		"containers that go on":         {nginx, Dependents{Sessions: modelOf(map[string]sessions.Claim{"docker-4f.scope": ann}, nil)}, ""},
 		"a file system":                 {nginx, Dependents{Mounted: mounted("/system.slice/nginx.service/workers")}, "it serves the file system mounted at /srv/a, /srv/b"},
 		"a file system of another unit": {nginx, Dependents{Mounted: mounted("/system.slice/nginx.service2")}, ""},
 		"the storage":                   {nginx, Dependents{Essential: essential}, "the storage of this machine depends on it"},

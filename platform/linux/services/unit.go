@@ -51,7 +51,7 @@ func (m *manager) Unit(ctx context.Context, name string) (services.Unit, error) 
 		return services.Unit{}, known(failed)
 	}
 	service(own, &u)
-	u.Hosted = m.hosted(u)
+	u.Hosted, u.HostedUnits = m.hosted(u)
 	return u, nil
 }
 
