@@ -76,12 +76,12 @@ type Program struct {
 	// among all others, which what it starts has not. nil does not.
 	Prefer func(root bool)
 	// Admit takes a place among the runs of a user behind sudo, which leave gives back; ok is false where
-	// all are taken. nil has no bound.
-	Admit func(uid int) (place int, leave func(), ok bool)
+	// all are taken. The error of leave says that what was written did not arrive. nil has no bound.
+	Admit func(uid int) (place int, leave func() error, ok bool)
 }
 
 // Run is [Run] for p.
-func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
 	call, err := parse(args)
 	call.stderr, call.indicator, call.tools = stderr, p.indicator(call, stderr), &offer{}
 	if call.request {
@@ -110,7 +110,11 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 		return out.text(p.candidates(ctx, call.candidates))
 	}
 	leave, err := p.admit()
-	defer leave()
+	defer func() {
+		if leave() != nil && status == fault.ExitOK {
+			status = out.broken(fault.ExitFailed)
+		}
+	}()
 	var doc document
 	if err == nil {
 		doc, err = p.execute(ctx, call, stdin)

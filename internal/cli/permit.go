@@ -139,10 +139,10 @@ func (i invocation) unlisted() []string {
 const preferredPlaces = 4
 
 // admit takes a place for this run among those of the user behind sudo; leave gives it back.
-func (p *Program) admit() (leave func(), err error) {
+func (p *Program) admit() (leave func() error, err error) {
 	who := p.whoAsks(ops.Context{})
 	if p.Admit == nil || !limited(who) {
-		return func() {}, nil
+		return func() error { return nil }, nil
 	}
 	place, leave, ok := p.Admit(*who.SudoUID)
 	if !ok {

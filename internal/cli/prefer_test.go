@@ -34,7 +34,7 @@ func TestFewRunsOfAUserArePreferred(t *testing.T) {
 		p := nowhere()
 		p.Root = true
 		p.Getenv = func(name string) string { return map[string]string{"SUDO_UID": "1000", "SUDO_USER": "eve"}[name] }
-		p.Admit = func(uid int) (int, func(), bool) { return place, func() { left++ }, uid == 1000 }
+		p.Admit = func(uid int) (int, func() error, bool) { return place, func() error { left++; return nil }, uid == 1000 }
 		p.Prefer = func(bool) { preferred = true }
 		read := false
 		stdin := readerFunc(func(b []byte) (int, error) {
@@ -76,7 +76,7 @@ func TestAUserHasNoMoreThanSoManyRuns(t *testing.T) {
 		p := nowhere()
 		p.Root = c.root
 		p.Getenv = func(name string) string { return map[string]string{"SUDO_UID": c.uid}[name] }
-		p.Admit = func(int) (int, func(), bool) { return 0, func() {}, false }
+		p.Admit = func(int) (int, func() error, bool) { return 0, func() error { return nil }, false }
 		var out strings.Builder
 		status := p.Run(t.Context(), []string{"--request", "get_system_health"}, strings.NewReader("{}"), &out, io.Discard)
 		if refused := strings.Contains(out.String(), `"RATE_LIMITED"`); refused != c.refused || refused && status != 4 {

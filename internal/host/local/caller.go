@@ -35,13 +35,21 @@ func LeaveCaller(args []string, getenv func(string) string) {
 // would use up the memory of the machine.
 const placesOfUser = 32
 
-// Admit takes a place for this run among those of the user behind sudo, and returns its number, from 0 on;
-// leave gives it back. ok is false where all are taken. Where they cannot be counted, as on a read-only
-// file system, there is no bound.
-func Admit(uid int) (place int, leave func(), ok bool) {
-	place, leave, err := caller.Place(runDir+"/sentinel-callers", uid, placesOfUser)
-	if err != nil {
-		leave = func() {}
+// Admit takes a place for this run among those of the user behind sudo, and returns its number, from 0 on, and
+// takes the files of that user out of what this run starts. leave gives the place back, once all that was written
+// is handed on; its error says that it was not. ok is false where all are taken. Where they cannot be counted, as
+// on a read-only file system, there is no bound.
+func Admit(uid int) (place int, leave func() error, ok bool) {
+	place, giveBack, err := caller.Place(runDir+"/sentinel-callers", uid, placesOfUser)
+	switch {
+	case errors.Is(err, caller.ErrFull):
+		return 0, func() error { return nil }, false
+	case err != nil:
+		giveBack = func() {}
 	}
-	return place, leave, !errors.Is(err, caller.ErrFull)
+	flush := leaveFiles()
+	return place, func() error {
+		defer giveBack()
+		return flush()
+	}, true
 }

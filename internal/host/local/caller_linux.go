@@ -8,3 +8,5 @@ import "sentinel/platform/linux/caller"
 const runDir = "/run"
 
 func leaveCaller() { caller.Leave() }
+
+func leaveFiles() (flush func() error) { return caller.Streams() }

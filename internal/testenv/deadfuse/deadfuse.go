@@ -24,6 +24,7 @@ const (
 	opGetattr    = 3
 	opOpen       = 14
 	opRead       = 15
+	opWrite      = 16
 	opStatfs     = 17
 	opRelease    = 18
 	opFlush      = 25
@@ -93,8 +94,16 @@ func publicDir(t testing.TB) string {
 // A device is the server's end of a mount, an open /dev/fuse.
 type device int
 
+// A question is a request of the kernel (struct fuse_in_header).
+type question struct {
+	op, thread uint32 // that asks
+	unique     []byte
+	node       uint64
+	body       []byte
+}
+
 // serve answers until the mount is gone.
-func (d device) serve(answer func(op uint32, unique []byte, node uint64, body []byte)) {
+func (d device) serve(answer func(question)) {
 	buf := make([]byte, 1<<20)
 	for {
 		n, err := unix.Read(int(d), buf)
@@ -104,7 +113,7 @@ func (d device) serve(answer func(op uint32, unique []byte, node uint64, body []
 		if err != nil || n < 40 {
 			return
 		}
-		answer(binary.NativeEndian.Uint32(buf[4:]), buf[8:16], binary.NativeEndian.Uint64(buf[16:]), buf[40:n])
+		answer(question{binary.NativeEndian.Uint32(buf[4:]), binary.NativeEndian.Uint32(buf[32:]), buf[8:16], binary.NativeEndian.Uint64(buf[16:]), buf[40:n]})
 	}
 }
 
@@ -118,18 +127,19 @@ type server struct {
 	looks, reads chan struct{}
 }
 
-func (s server) answer(op uint32, unique []byte, node uint64, body []byte) {
-	switch op {
+func (s server) answer(q question) {
+	unique := q.unique
+	switch q.op {
 	case opInit:
 		s.reply(unique, 0, initial())
 	case opLookup:
-		if string(body) != readable+"\x00" {
+		if string(q.body) != readable+"\x00" {
 			s.looks <- struct{}{}
 			return
 		}
 		s.reply(unique, 0, append(longs(40, fileNode, 0, forever, forever), attributes(fileNode, 0o666, pageFile)...))
 	case opGetattr:
-		s.reply(unique, 0, append(longs(16, forever), attributes(node, 0o666, pageFile)...))
+		s.reply(unique, 0, append(longs(16, forever), attributes(q.node, 0o666, pageFile)...))
 	case opOpen:
 		s.reply(unique, 0, make([]byte, 16))
 	case opRead:

@@ -155,8 +155,8 @@ type overlaid struct {
 	program []byte
 }
 
-func (s overlaid) answer(op uint32, unique []byte, node uint64, body []byte) {
-	size := uint64(len(s.program))
+func (s overlaid) answer(q question) {
+	op, unique, node, body, size := q.op, q.unique, q.node, q.body, uint64(len(s.program))
 	switch {
 	case hangs.Load():
 	case op == opInit:

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package caller
+
+import (
+	"errors"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Streams puts pipes in the place of those standard streams of this process that are files of the caller's, and
+// hands on what goes through them. A file system hears of each close (FUSE_FLUSH, fuse(4); NFS too): what a process
+// starts does not run before it has answered for the files that were inherited, cannot be killed meanwhile, and
+// keeps the locks that were inherited as well. So each file is in a table of one thread's own (CLONE_FILES,
+// unshare(2)), and nothing that is started has it. What cannot be moved stays as it is.
+//
+// flush waits until the caller has all that was written, and returns an error if it has not; nothing can be written
+// afterwards.
+func Streams() (flush func() error) {
+	in, out, both := fileAt(unix.Stdin), fileAt(unix.Stdout), fileAt(unix.Stderr)
+	if in != nil {
+		in.move() //nolint:errcheck // see above
+	}
+	var written []*stream
+	if out != nil && out.move() == nil {
+		written = append(written, out)
+		if both != nil && out.isFile(both) && unix.Dup3(unix.Stdout, unix.Stderr, 0) == nil { // 2>&1
+			both = nil
+		}
+	}
+	if both != nil && both.move() == nil {
+		written = append(written, both)
+	}
+	return func() error { return finish(written) }
+}
+
+// A stream is a file at the number of a standard stream.
+type stream struct {
+	number int
+	stat   unix.Stat_t
+	end    chan error // of what was handed on
+}
+
+// fileAt is nil for what no file system serves: a pipe, a socket, a terminal.
+func fileAt(number int) *stream {
+	s := &stream{number: number, end: make(chan error, 1)}
+	if unix.Fstat(number, &s.stat) != nil {
+		return nil
+	}
+	switch s.stat.Mode & unix.S_IFMT {
+	case unix.S_IFIFO, unix.S_IFSOCK, unix.S_IFCHR:
+		return nil
+	}
+	return s
+}
+
+func (s *stream) isFile(other *stream) bool {
+	return s.stat.Dev == other.stat.Dev && s.stat.Ino == other.stat.Ino
+}
+
+// move makes the file that of a thread alone.
+func (s *stream) move() error {
+	var ends [2]int // of the pipe: it is read from the first
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		return err
+	}
+	own, theirs := ends[1], ends[0]
+	if s.number == unix.Stdin {
+		own, theirs = theirs, own
+	}
+	alone := make(chan error)
+	go onThread(func() {
+		err := unix.Unshare(unix.CLONE_FILES)
+		if alone <- err; err == nil {
+			s.end <- s.relay(own, theirs)
+		}
+	})
+	err := <-alone
+	if err == nil {
+		err = unix.Dup3(own, s.number, 0)
+	}
+	unix.Close(own)    //nolint:errcheck // a pipe
+	unix.Close(theirs) //nolint:errcheck // a pipe
+	return err
+}
+
+// onThread runs f on a thread that ends with it, and that is not the first of the process: /proc/PID/fd shows the
+// table of that one.
+func onThread(f func()) {
+	runtime.LockOSThread()
+	if unix.Gettid() != unix.Getpid() {
+		f()
+		return
+	}
+	begun := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		close(begun)
+		f()
+	}()
+	<-begun
+	runtime.UnlockOSThread()
+}
+
+// relay hands on what goes through the pipe until that is closed, and closes the file. own is the end of the
+// process, which this thread has as well.
+func (s *stream) relay(own, theirs int) error {
+	for number := range 3 {
+		if number != s.number {
+			unix.Close(number) //nolint:errcheck // of the process, or of another thread
+		}
+	}
+	unix.Close(own) //nolint:errcheck // a pipe
+	from, to := theirs, s.number
+	if s.number == unix.Stdin {
+		from, to = to, from
+	}
+	err := transfer(from, to)
+	return errors.Join(err, unix.Close(from), unix.Close(to))
+}
+
+// transfer copies until there is no more.
+func transfer(from, to int) error {
+	for block := make([]byte, 64<<10); ; {
+		n, err := retried(func() (int, error) { return unix.Read(from, block) })
+		if n <= 0 || err != nil {
+			return err
+		}
+		for part := block[:n]; len(part) > 0; part = part[n:] {
+			if n, err = retried(func() (int, error) { return unix.Write(to, part) }); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func retried(call func() (int, error)) (n int, err error) {
+	for {
+		if n, err = call(); !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
+}
+
+// finish closes the pipes of streams and waits for what is in them.
+func finish(written []*stream) error {
+	if len(written) == 0 {
+		return nil
+	}
+	null, err := unix.Open("/dev/null", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(null) //nolint:errcheck // nothing is written there
+	errs := []error{unix.Dup3(null, unix.Stdout, 0), unix.Dup3(null, unix.Stderr, 0)}
+	for _, s := range written {
+		errs = append(errs, <-s.end)
+	}
+	return errors.Join(errs...)
+}

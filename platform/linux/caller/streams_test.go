@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package caller
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/testenv"
+	"sentinel/internal/testenv/deadfuse"
+)
+
+// running makes the test binary a run with the standard streams that it has. It starts a program, and answers
+// which files it has itself, and what it has read.
+const running = "SENTINEL_TEST_STREAMS"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(running) == "" {
+		os.Exit(m.Run())
+	}
+	unix.Read(3, make([]byte, 1)) // until it is known
+	flush := Streams()
+	started := exec.Command("/bin/true").Run()
+	asked, err := io.ReadAll(os.Stdin)
+	fmt.Fprintf(os.Stdout, "answer to %q, %v %v\n", asked, err, started)
+	fmt.Fprint(os.Stderr, "and of what is here:")
+	for number := range 3 {
+		var stat unix.Stat_t
+		unix.Fstat(number, &stat)
+		fmt.Fprintf(os.Stderr, " %v", stat.Mode&unix.S_IFMT == unix.S_IFREG)
+	}
+	if flush() != nil {
+		os.Exit(3)
+	}
+	os.Exit(0)
+}
+
+// run starts one, lets it begin once begun is called with its PID, and returns its status.
+func run(t *testing.T, stdin io.Reader, stdout, stderr io.Writer, begun func(pid int)) (status int) {
+	t.Helper()
+	testenv.HangGuard(t)
+	waits, goes, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(os.Args[0])
+	c.Env, c.Stdin, c.Stdout, c.Stderr, c.ExtraFiles = append(os.Environ(), running+"=1"), stdin, stdout, stderr, []*os.File{waits}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	begun(c.Process.Pid)
+	goes.Close()
+	c.Wait() //nolint:errcheck // its status tells
+	return c.ProcessState.ExitCode()
+}
+
+const of = "and of what is here: false false false"
+
+func TestFilesOfTheCallerAreHandedOn(t *testing.T) {
+	dir := t.TempDir()
+	question := filepath.Join(dir, "question")
+	if err := os.WriteFile(question, []byte("what?"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.Open(question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	create := func(name string) *os.File {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	const answer = "answer to \"what?\", <nil> <nil>\n"
+	out, errs, both := create("out"), create("errs"), create("both")
+	var pipe, other bytes.Buffer
+	for name, c := range map[string]struct {
+		stdin          io.Reader
+		stdout, stderr io.Writer
+		says           func() string
+	}{
+		"files":    {in, out, errs, func() string { return content(t, out) + content(t, errs) }},
+		"one file": {strings.NewReader("what?"), both, both, func() string { return content(t, both) }},
+		"pipes":    {strings.NewReader("what?"), &pipe, &other, func() string { return pipe.String() + other.String() }},
+	} {
+		if status := run(t, c.stdin, c.stdout, c.stderr, func(int) {}); status != 0 || c.says() != answer+of {
+			t.Errorf("%s: %d %q", name, status, c.says())
+		}
+	}
+}
+
+func content(t *testing.T, f *os.File) string {
+	t.Helper()
+	raw, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestAnAnswerThatDoesNotArriveIsNoSuccess(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("small", dir, "tmpfs", 0, "size=4k"); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Unmount(dir, unix.MNT_DETACH)
+	if err := os.WriteFile(filepath.Join(dir, "all"), make([]byte, 4<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.Create(filepath.Join(dir, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if status := run(t, strings.NewReader(""), out, io.Discard, func(int) {}); status != 3 {
+		t.Errorf("it ended with %d", status)
+	}
+}
+
+// Who answers for a file that a run has inherited holds up nothing that the run starts.
+func TestWhatIsStartedHasNoFileOfTheCaller(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	f := deadfuse.NewInherited(t)
+	if status := run(t, strings.NewReader("what?"), f.File, f.File, f.By); status != 0 {
+		t.Errorf("it ended with %d", status)
+	}
+	if want := "answer to \"what?\", <nil> <nil>\n" + of; f.Written() != want {
+		t.Errorf("%q", f.Written())
+	}
+}
