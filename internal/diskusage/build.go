@@ -228,6 +228,9 @@ func (u *Usage) addGaps(m *measurement) {
 	if len(missed) > 0 {
 		u.Unavailable.Note("bytes", strings.Join(missed, "; "))
 	}
+	if t.Moved > 0 {
+		u.Unavailable.Note("bytes", humanize.Count(int(t.Moved), "directory was", "directories were")+" moved or removed before being read, the first from "+sanitize.Quoted(t.MovedFrom, maxPath))
+	}
 	if t.Unreadable > 0 {
 		u.Unavailable.Note("directories", humanize.Count(int(t.Unreadable), "directory is", "directories are")+" not readable without root")
 	}

@@ -13,11 +13,13 @@ type Tree struct {
 	ByEntries   []Branch // those with the most entries
 	Files       []FoundFile
 	Watched     map[string]Branch // the directories that were asked for, as far as there are any
-	Elsewhere   []string          // directories that were not entered because another file system or subvolume begins there
+	Elsewhere   []string          // directories that were not entered because another file system or subvolume begins there, and files on which others are mounted
 	Elsewheres  int               // how many of these there are
 	Unreadable  int64             // directories that this user may not list
 	Failed      int64             // directories and files that could not be read for another reason
 	FailedAt    string            // the first of these directories, or what one of these files is in
+	Moved       int64             // directories that were not where they were found when they were to be read: moved, replaced or removed
+	MovedFrom   string            // where the first of these was found
 	Unread      int64             // directories that were known of when a bound was reached
 	Bound       string            // the bound that was reached, in words; "" is none
 	ManyLinks   bool              // more files have several names than were told apart
@@ -25,7 +27,7 @@ type Tree struct {
 
 // Complete reports whether everything was looked at.
 func (t Tree) Complete() bool {
-	return t.Unreadable == 0 && t.Failed == 0 && t.Unread == 0 && t.Bound == ""
+	return t.Unreadable == 0 && t.Failed == 0 && t.Moved == 0 && t.Unread == 0 && t.Bound == ""
 }
 
 // A Branch is a directory with everything below it.

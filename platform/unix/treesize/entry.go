@@ -13,12 +13,17 @@ import (
 
 // An entry is what is known of a file or a directory.
 type entry struct {
-	device, inode, links uint64
-	bytes                uint64 // allocated
-	size                 uint64 // apparent
-	modified             int64  // seconds since 1970
-	directory            bool
+	identity
+	mount     uint64 // that it is in; 0 where the system does not tell
+	links     uint64
+	bytes     uint64 // allocated
+	size      uint64 // apparent
+	modified  int64  // seconds since 1970
+	directory bool
 }
+
+// An identity tells files apart. An overlay has files of several devices, which number theirs each by itself.
+type identity struct{ device, inode uint64 }
 
 // blockSize is the unit of allocated blocks whatever the file system has (stat(2)).
 const blockSize = 512

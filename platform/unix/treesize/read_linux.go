@@ -51,6 +51,9 @@ func (h handle) openBelow(below string) (handle, error) {
 	return through.openBelow(below[end+1:])
 }
 
+// openThrough opens a directory in h, for which the right to read it is not needed.
+func (h handle) openThrough(name string) (handle, error) { return h.openPiece(name, &throughMount) }
+
 func (h handle) openPiece(below string, how *unix.OpenHow) (handle, error) {
 	name := below
 	if name == "" {
@@ -120,7 +123,7 @@ func visitRecords(b []byte, visit func(name []byte, kind byte)) {
 	}
 }
 
-const wanted = unix.STATX_TYPE | unix.STATX_NLINK | unix.STATX_MTIME | unix.STATX_INO | unix.STATX_SIZE | unix.STATX_BLOCKS
+const wanted = unix.STATX_TYPE | unix.STATX_NLINK | unix.STATX_MTIME | unix.STATX_INO | unix.STATX_SIZE | unix.STATX_BLOCKS | unix.STATX_MNT_ID
 
 // stat looks at an entry of h without following a link or mounting anything. It is unix.Statx without a
 // copy of the name: the call is made for every file. name is one that batch visits.
@@ -144,9 +147,18 @@ func statx(fd int, name unsafe.Pointer, flags int) (entry, error) {
 		if errno != 0 {
 			return entry{}, errno
 		}
-		return entry{
-			device: unix.Mkdev(st.Dev_major, st.Dev_minor), inode: st.Ino, links: uint64(st.Nlink), bytes: st.Blocks * blockSize, size: st.Size,
-			modified: st.Mtime.Sec, directory: st.Mode&unix.S_IFMT == unix.S_IFDIR,
-		}, nil
+		return entryOf(&st), nil
 	}
+}
+
+// entryOf has no mount before Linux 5.8.
+func entryOf(st *unix.Statx_t) entry {
+	e := entry{
+		identity: identity{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}, links: uint64(st.Nlink), bytes: st.Blocks * blockSize, size: st.Size,
+		modified: st.Mtime.Sec, directory: st.Mode&unix.S_IFMT == unix.S_IFDIR,
+	}
+	if st.Mask&unix.STATX_MNT_ID != 0 {
+		e.mount = st.Mnt_id
+	}
+	return e
 }

@@ -38,6 +38,15 @@ func (h handle) openBelow(below string) (handle, error) {
 	return newHandle(fd), nil
 }
 
+// openThrough opens a directory in h, for which the right to read it is not needed.
+func (h handle) openThrough(name string) (handle, error) {
+	fd, err := openRetry(h.fd(), name, throughFlags)
+	if err != nil {
+		return handle{}, err
+	}
+	return newHandle(fd), nil
+}
+
 // A reader has the memory that reading takes.
 type reader struct{}
 
@@ -88,7 +97,7 @@ func (h handle) self() (entry, error) {
 
 func entryOf(st *unix.Stat_t) entry {
 	return entry{
-		device: uint64(st.Dev), inode: st.Ino, links: uint64(st.Nlink), bytes: uint64(st.Blocks) * blockSize, size: uint64(st.Size),
+		identity: identity{uint64(st.Dev), st.Ino}, links: uint64(st.Nlink), bytes: uint64(st.Blocks) * blockSize, size: uint64(st.Size),
 		modified: st.Mtim.Sec, directory: st.Mode&unix.S_IFMT == unix.S_IFDIR,
 	}
 }

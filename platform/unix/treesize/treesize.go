@@ -92,7 +92,8 @@ type walk struct {
 	skip, mounted map[string]bool // mount points, and the directories they are in, below Dir
 	watch         map[string]string
 	root          handle
-	device        uint64
+	device, mount uint64
+	held          atomic.Int64 // directories
 	entries       atomic.Int64
 	leastFile     atomic.Uint64 // no smaller file is kept
 	stopped       atomic.Bool   // a bound is reached
@@ -111,6 +112,8 @@ type walk struct {
 	elsewheres         int
 	unreadable, failed int64
 	failedAt           string // the first directory that could not be read whole
+	moved              int64
+	movedFrom          string // where the first of these was found
 	unread             int64
 	bound              string
 	abandoned          bool
@@ -119,7 +122,7 @@ type walk struct {
 func newWalk(o Options, root handle) *walk {
 	w := &walk{
 		Options: o, root: root, skip: map[string]bool{}, mounted: map[string]bool{}, watch: map[string]string{},
-		reading: map[*directory]bool{}, links: links{}, watched: map[string]diskusage.Branch{},
+		reading: map[*directory]bool{}, watched: map[string]diskusage.Branch{},
 		bySize:    ranking[diskusage.Branch]{most: maxBranches, size: func(b diskusage.Branch) uint64 { return b.Bytes }, name: func(b diskusage.Branch) string { return b.Path }},
 		byEntries: ranking[diskusage.Branch]{most: maxBranches, size: func(b diskusage.Branch) uint64 { return uint64(b.Entries) }, name: func(b diskusage.Branch) string { return b.Path }},
 		files:     ranking[diskusage.FoundFile]{most: maxFiles, size: func(f diskusage.FoundFile) uint64 { return f.Bytes }, name: func(f diskusage.FoundFile) string { return f.Path }},
@@ -154,7 +157,7 @@ func (w *walk) begin() error {
 	if err != nil {
 		return err
 	}
-	w.device = self.device
+	w.device, w.mount = self.device, self.mount
 	w.waiting = []*directory{{pending: 1}}
 	return nil
 }
@@ -221,6 +224,7 @@ func (w *walk) stop(bound string) {
 func (w *walk) drop() {
 	for _, d := range w.waiting {
 		d.open.close()
+		w.release(d.child)
 		w.leave(d)
 	}
 	w.waiting = nil
@@ -252,6 +256,9 @@ func (w *walk) add(d *directory, f found) {
 	defer w.mu.Unlock()
 	if w.abandoned {
 		f.open.close()
+		for _, c := range f.directories {
+			w.release(c)
+		}
 		return
 	}
 	total := w.entries.Add(f.entries)
@@ -259,13 +266,14 @@ func (w *walk) add(d *directory, f found) {
 		w.Seen.Store(total)
 	}
 	delete(w.reading, d)
+	d.held = handle{} // who entered it let go of it
 	w.record(d, f)
 	if f.open != (handle{}) {
 		d.open = f.open
 		w.waiting = append(w.waiting, d)
 	}
-	for _, name := range f.directories {
-		w.waiting = append(w.waiting, &directory{parent: d, name: name, pending: 1})
+	for _, c := range f.directories {
+		w.waiting = append(w.waiting, &directory{parent: d, child: c, pending: 1})
 		d.pending++
 	}
 	if f.open == (handle{}) {
@@ -299,7 +307,18 @@ func (w *walk) record(d *directory, f found) {
 		w.files.add(file)
 	}
 	w.leastFile.Store(w.files.least())
+	for _, file := range f.elsewhere {
+		w.leaveOut(file)
+	}
 	w.fail(d, f)
+}
+
+// leaveOut notes where another file system begins. The mutex is held.
+func (w *walk) leaveOut(path string) {
+	w.elsewheres++
+	if len(w.elsewhere) < maxElsewhere {
+		w.elsewhere = append(w.elsewhere, path)
+	}
 }
 
 // fail takes over what could not be read. The mutex is held.
@@ -310,10 +329,12 @@ func (w *walk) fail(d *directory, f found) {
 	switch {
 	case f.err == nil || gone(f.err):
 	case errors.Is(f.err, errElsewhere):
-		w.elsewheres++
-		if len(w.elsewhere) < maxElsewhere {
-			w.elsewhere = append(w.elsewhere, w.at(d.path()))
+		w.leaveOut(w.at(d.path()))
+	case errors.Is(f.err, errMoved):
+		if w.moved++; w.moved == 1 {
+			w.movedFrom = w.at(d.path())
 		}
+		d.atLeast = true
 	case errors.Is(f.err, fs.ErrPermission):
 		w.unreadable++
 		d.atLeast = true
@@ -370,7 +391,7 @@ func (w *walk) tree() diskusage.Tree {
 	return diskusage.Tree{
 		Bytes: w.bytes, Entries: w.entries.Load() + 1, Directories: w.directories,
 		BySize: w.bySize.sorted(), ByEntries: w.byEntries.sorted(), Files: w.files.sorted(), Watched: w.watched,
-		Elsewhere: w.elsewhere, Elsewheres: w.elsewheres, Unreadable: w.unreadable, Failed: w.failed, FailedAt: w.failedAt, Unread: w.unread, Bound: w.bound,
-		ManyLinks: len(w.links) >= maxLinks,
+		Elsewhere: w.elsewhere, Elsewheres: w.elsewheres, Unreadable: w.unreadable, Failed: w.failed, FailedAt: w.failedAt, Moved: w.moved, MovedFrom: w.movedFrom, Unread: w.unread, Bound: w.bound,
+		ManyLinks: w.links.files >= maxLinks,
 	}
 }
