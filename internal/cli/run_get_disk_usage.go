@@ -198,7 +198,7 @@ func (d *diskUsageDocument) viewRest(p *page) {
 		rows = append(rows, []string{"snapshot", s})
 	}
 	if d.OtherBytes != nil && *d.OtherBytes > 0 {
-		rows = append(rows, []string{"beside files", humanize.Bytes(uint64(*d.OtherBytes)) + ": below mount points, of the file system itself, or of snapshots"})
+		rows = append(rows, []string{"beside files", humanize.Bytes(uint64(*d.OtherBytes)) + ": below mount points, of the file system itself, of snapshots, or of deleted files that the kernel alone holds"})
 	}
 	p.facts(rows)
 }

@@ -45,7 +45,7 @@ type Mounted struct {
 	ListSnapshots string
 }
 
-// Deleted are files that were deleted and are still open.
+// Deleted are files that were deleted and that processes still have open, run or have mapped.
 type Deleted struct {
 	Files []DeletedFile
 	Gaps  answer.Gaps // processes that could not be looked at
@@ -58,7 +58,7 @@ type DeletedFile struct {
 	Unit    string // of the service manager; "" where it is in none
 	Path    string // that the file had
 	Bytes   uint64 // allocated
-	Holders int    // processes that have it open
+	Holders int    // processes that have it
 }
 
 // A Cache is a directory with what programs can make again, or may do without.
@@ -84,7 +84,7 @@ type Source interface {
 	// Walk adds up a directory, with the sizes of those in watch, counts what it has seen in seen,
 	// and returns what it has when ctx ends. The error may be an [ErrLink] or [ErrNotDirectory].
 	Walk(ctx context.Context, place Place, watch []string, seen *atomic.Int64) (Tree, error)
-	// Deleted finds files of the file system that were deleted and are still open.
+	// Deleted finds files of the file system that were deleted and that processes still have.
 	Deleted(ctx context.Context, place Place) (Deleted, error)
 	// Caches lists where programs keep what can be freed.
 	Caches() []Cache

@@ -35,12 +35,12 @@ type Usage struct {
 	Bytes            uint64      `json:"bytes"`                        // allocated to everything below path on this file system; a file with several names counts once
 	Entries          int64       `json:"entries"`                      // files and directories, each an inode but for further names of a file
 	Complete         bool        `json:"complete"`                     // everything was looked at; otherwise bytes and entries are at least this, and unavailable says why
-	OtherBytes       *int64      `json:"other_bytes,omitempty"`        // used on the file system beside bytes and deleted_open_bytes: below mount points, metadata, snapshots; absent where path is not all of it or not all was seen
+	OtherBytes       *int64      `json:"other_bytes,omitempty"`        // used on the file system beside bytes and deleted_open_bytes: below mount points, metadata, snapshots, deleted files that no process has; absent where path is not all of it or not all was seen
 	Directories      []Folder    `json:"directories"`                  // with the most bytes, where these are: one with nearly all of them in one directory of its own is left out in favour of that
 	DirectoriesTotal int64       `json:"directories_total"`            // that were read
 	Files            []File      `json:"files"`                        // with the most bytes
 	ByEntries        []Folder    `json:"by_entries" schema:"brief"`    // directories with the most files and directories, by the same rule: what uses up inodes
-	DeletedOpen      []Open      `json:"deleted_open"`                 // files that were deleted and are still open; their space is freed when the process ends or closes them
+	DeletedOpen      []Open      `json:"deleted_open"`                 // files that were deleted and are still open, run or mapped; their space is freed when the process ends or closes them
 	DeletedOpenTotal *int        `json:"deleted_open_total,omitempty"` // absent where unknown
 	DeletedOpenBytes *uint64     `json:"deleted_open_bytes,omitempty"` // of all of them
 	Caches           []Cached    `json:"caches" schema:"brief"`        // journals and caches below path, and what frees them
@@ -81,14 +81,14 @@ type File struct {
 	Modified  string `json:"modified"`             // RFC 3339, UTC
 }
 
-// An Open is a deleted file that is still open.
+// An Open is a deleted file that a process still has open, runs or has mapped.
 type Open struct {
-	PID     int    `json:"pid"`               // the lowest of the processes that have it open
+	PID     int    `json:"pid"`               // the lowest of the processes that have it
 	Process string `json:"process"`           // its name
 	Unit    string `json:"unit,omitempty"`    // of the service manager, for restart_service
 	Path    string `json:"path"`              // that the file had
 	Bytes   uint64 `json:"bytes"`             // allocated
-	Holders int    `json:"holders,omitempty"` // processes that have it open, where these are several
+	Holders int    `json:"holders,omitempty"` // processes that have it, where these are several
 }
 
 // A Cached is a journal or a cache.

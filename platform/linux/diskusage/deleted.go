@@ -30,17 +30,14 @@ import (
 // maxDeleted bounds how many deleted files are kept: any user may have thousands open.
 const maxDeleted = 10_000
 
-// deletedMark ends the link of a file that has no name any more (proc_pid_fd(5)).
-var deletedMark = []byte(" (deleted)")
-
-// Deleted finds them among the open files that this user may see.
+// Deleted finds them among the files that processes of this user have open, run or have mapped.
 func (s *Source) Deleted(ctx context.Context, place diskusage.Place) (diskusage.Deleted, error) {
 	f := finder{source: s, place: place, tables: map[int]map[int]mount{}, files: map[identity]*diskusage.DeletedFile{}, holder: map[identity]int{}}
 	f.devices = []uint64{unix.Mkdev(place.FileSystem.DeviceMajor, place.FileSystem.DeviceMinor)}
 	if dir, err := procfs.StatHeld(filepath.Join(s.root, place.Path)); err == nil { // btrfs has one for each subvolume
 		f.devices = append(f.devices, dir.Device)
 	}
-	skipped, err := s.proc.OpenFiles(ctx, nil, f.visit)
+	skipped, err := s.proc.HeldFiles(ctx, f.visit, f.visitNameless)
 	if err != nil {
 		return diskusage.Deleted{}, err
 	}
@@ -76,16 +73,27 @@ type finder struct {
 // visit looks at one open file.
 func (f *finder) visit(o procfs.OpenFile) (more bool) {
 	at := filepath.Join(f.source.root, "proc", strconv.Itoa(o.Task), "fd", strconv.Itoa(o.FD))
-	path, deleted := bytes.CutSuffix(wholeLink(o.Link, at), deletedMark)
-	if !deleted || len(path) == 0 || path[0] != '/' || bytes.HasPrefix(path, []byte("/memfd:")) {
+	path, deleted := procfs.DeletedPath(wholeLink(o.Link, at))
+	if !deleted {
 		return true
 	}
 	held, err := procfs.StatHeld(at)
-	if err != nil || !f.isHere(o.PID, o.About(), held.Device) || held.Links != 0 || held.Mode&unix.S_IFMT != unix.S_IFREG {
-		return true // somebody's file is called so, or it is closed by now
+	if err != nil {
+		return true // it is closed by now
 	}
-	f.add(identity{held.Device, held.Inode}, o.PID, string(path), held.Blocks*512)
-	return len(f.files) < maxDeleted
+	id, told := parseMountID(o.About())
+	if !f.isHere(o.PID, id, told, held.Device) || held.Links != 0 || held.Mode&unix.S_IFMT != unix.S_IFREG {
+		return true // somebody's file is called so
+	}
+	return f.add(o.PID, string(path), held)
+}
+
+// visitNameless looks at one file that a process runs or has mapped.
+func (f *finder) visitNameless(n procfs.NamelessFile) (more bool) {
+	if !f.isHere(n.PID, int(n.Mount), n.Mount != 0, n.Device) {
+		return true
+	}
+	return f.add(n.PID, n.Path, n.Held)
 }
 
 // longLink is the length from which a link that was read may have been cut, in bytes.
@@ -104,25 +112,27 @@ func wholeLink(link []byte, at string) []byte {
 	return []byte(whole)
 }
 
-func (f *finder) add(id identity, pid int, path string, size uint64) {
+// add counts a process that holds a file.
+func (f *finder) add(pid int, path string, held procfs.Held) (more bool) {
+	id := identity{held.Device, held.Inode}
 	known := f.files[id]
 	if known == nil {
-		f.files[id], f.holder[id] = &diskusage.DeletedFile{PID: pid, Path: path, Bytes: size, Holders: 1}, pid
-		return
+		f.files[id], f.holder[id] = &diskusage.DeletedFile{PID: pid, Path: path, Bytes: held.Blocks * 512, Holders: 1}, pid
+		return len(f.files) < maxDeleted
 	}
 	if f.holder[id] != pid {
 		known.Holders++
 		f.holder[id] = pid
 	}
 	known.PID = min(known.PID, pid)
+	return true
 }
 
 // isHere reports whether an open file of a process is on the file system, by the mount that the
 // kernel tells about it. A process in a container has mounts of its own; there an overlay counts, whose
 // files are on a disk of the machine. Whoever leaves a mount namespace with a file open has one of a mount that
 // nobody lists; then its device tells.
-func (f *finder) isHere(pid int, about []byte, device uint64) bool {
-	id, told := parseMountID(about)
+func (f *finder) isHere(pid, id int, told bool, device uint64) bool {
 	if m, own := f.table(0)[id]; told && own {
 		return f.isDevice(m)
 	}

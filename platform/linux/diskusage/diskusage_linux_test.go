@@ -188,6 +188,50 @@ func TestDeletedFilesThatAreOpenAreFound(t *testing.T) {
 	}
 }
 
+// So is one that is run or mapped and that nobody has open.
+func TestDeletedFilesThatAreRunOrMappedAreFound(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(testenv.Program(t, "sleep", "coreutils"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapped := filepath.Join(dir, "map ped\n"+strings.Repeat("x", 200))
+	if err := errors.Join(os.WriteFile(dir+"/run", append(program, make([]byte, 3<<20)...), 0o755), os.WriteFile(mapped, make([]byte, 2<<20), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("/bin/sh", "-c", `exec "$0" 600 <&- >&- 2>&-`, dir+"/run") // it has no file open
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	testenv.WaitFor(t, "it runs", func() bool {
+		p, err := procfs.New("/").Process(c.Process.Pid)
+		return err == nil && p.Name == "run"
+	})
+	file, err := os.Open(mapped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := unix.Mmap(int(file.Fd()), 0, 1<<20, unix.PROT_READ, unix.MAP_SHARED)
+	if err := errors.Join(err, file.Sync(), file.Close(), os.Remove(mapped), os.Remove(dir+"/run")); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(memory)
+	unix.Sync()
+	list := deletedIn(t, dir)
+	slices.SortFunc(list, func(a, b diskusage.DeletedFile) int { return strings.Compare(a.Path, b.Path) })
+	if len(list) != 2 || list[0].Path != mapped || list[0].Bytes < 2<<20 || list[0].Bytes >= 3<<20 || list[0].PID != os.Getpid() || list[0].Holders != 1 ||
+		list[1].Path != dir+"/run" || list[1].Bytes < 3<<20 || list[1].PID != c.Process.Pid || list[1].Holders != 1 {
+		t.Errorf("%+v", list)
+	}
+}
+
 // What is on another file system is not counted here, nor is memory that only has a file's name.
 func TestDeletedFilesOfOtherFileSystemsAreNotCounted(t *testing.T) {
 	fd, err := unix.MemfdCreate("x", 0)
@@ -244,7 +288,8 @@ func TestOpenFilesOfContainersAreThoseOfOverlays(t *testing.T) {
 		{7, "pos:\t0\nflags:\t0100001\nmnt_id:\t90\n", 1, true}, {7, "mnt_id:\t91\n", 1, true}, {7, "mnt_id:\t92\n", 7, false}, {7, "mnt_id:\tx\n", 1, false}, {7, "", 1, false},
 		{8, "mnt_id:\t20\n", 1, true}, {8, "mnt_id:\t24\n", 7, false}, {8, "mnt_id:\t900\n", 1, false}, {8, "mnt_id:\t900\n", 7, true}, {8, "", 7, true},
 	} {
-		if got := f.isHere(c.pid, []byte(c.about), c.device); got != c.want {
+		id, told := parseMountID([]byte(c.about))
+		if got := f.isHere(c.pid, id, told, c.device); got != c.want {
 			t.Errorf("%d, %q: %v", c.pid, c.about, got)
 		}
 	}

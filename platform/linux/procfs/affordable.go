@@ -38,7 +38,7 @@ func (r *FileReader) affordable(ctx context.Context, pids []int) ([]candidate, e
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if c := r.candidate(pid); c.files != 0 || !told || r.dir.threads(pid) > 1 {
+		if c := r.candidate(pid); c.files != 0 || !told || r.unopened || r.dir.threads(pid) > 1 {
 			byUser[c.account()] = append(byUser[c.account()], c)
 		}
 	}

@@ -68,24 +68,36 @@ func (f OpenFile) About() []byte {
 //
 // Do not call it while holding a lock that others wait for.
 func (fs FS) OpenFiles(ctx context.Context, pids []int, visit func(OpenFile) bool) (skipped []Skipped, err error) {
+	return fs.files(ctx, pids, visit, nil)
+}
+
+// files is [FS.OpenFiles], or [FS.HeldFiles] where nameless is not nil.
+func (fs FS) files(ctx context.Context, pids []int, visit func(OpenFile) bool, nameless func(NamelessFile) bool) (skipped []Skipped, err error) {
 	r, err := fs.FileReader()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
+	r.unopened = nameless != nil
 	if pids == nil {
 		if pids, err = r.dir.numbers(nil); err != nil {
 			return nil, err
 		}
 	}
 	more := true
-	skipped, err = r.each(ctx, pids, func(c candidate) error {
-		return r.files(c, func(f OpenFile) bool {
+	return r.each(ctx, pids, func(c candidate) error {
+		err := r.files(c, func(f OpenFile) bool {
 			more = visit(f)
 			return more
 		})
+		if nameless == nil || !more {
+			return err
+		}
+		return cmp.Or(err, r.nameless(c, func(f NamelessFile) bool {
+			more = nameless(f)
+			return more
+		}))
 	}, func() bool { return more })
-	return skipped, err
 }
 
 // A FileReader reads the open files of processes, one process after the other, within bounds for all
@@ -101,7 +113,9 @@ type FileReader struct {
 	link    [128]byte
 	asked   candidate // whose files are being read
 	told    bool      // about one of them, which may have taken long
-	unasked int       // how many processes with few files may still be taken for the system's; see fewFiles
+	// unopened has processes looked at that have no file open, too.
+	unopened bool
+	unasked  int // how many processes with few files may still be taken for the system's; see fewFiles
 }
 
 // FileReader begins to read. Close it at the end.
@@ -184,8 +198,7 @@ func (r *FileReader) open(c candidate, tid int, look func(fd int) error) error {
 
 // links calls visit for each file in the directory fd of a process until it returns false.
 func (r *FileReader) links(c candidate, fd int, visit func(n int, link []byte) (more bool)) (err error) {
-	began := time.Now()
-	charge := func() { r.spent[c.ordinary()], began = r.spent[c.ordinary()]+time.Since(began), time.Now() }
+	charge := r.charge(c)
 	defer charge()
 	r.asked = c
 	if r.fds, err = dirHandle(fd).numbersWith(r.entries, r.fds[:0]); err != nil {
@@ -210,6 +223,12 @@ func (r *FileReader) links(c candidate, fd int, visit func(n int, link []byte) (
 		}
 	}
 	return denied
+}
+
+// charge begins to take the time for a process; what it returns adds what was spent since it was called last.
+func (r *FileReader) charge(c candidate) func() {
+	began := time.Now()
+	return func() { r.spent[c.ordinary()], began = r.spent[c.ordinary()]+time.Since(began), time.Now() }
 }
 
 // afford says why no further file of a process is read, if so.
