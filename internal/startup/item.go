@@ -20,7 +20,7 @@ func item(e Entry, c comparison) Item {
 	i := Item{
 		Status: status(e, c), Kind: e.Kind, Name: sanitize.Reason(e.Name, maxName), File: sanitize.Text(e.File, maxPath), Line: e.Line,
 		When: sanitize.Text(e.When, maxName), User: sanitize.Text(e.User, 40), Owner: sanitize.Text(e.Owner, 40), Enabled: e.Enabled,
-		Programs: names(e), Detail: sanitize.Reason(e.Detail, maxPath), Package: sanitize.Text(e.Package, 80), Warnings: concerns(e), changed: e.Changed,
+		Programs: names(e), Detail: sanitize.Reason(e.Detail, maxPath), Package: sanitize.Text(e.Package, 80), Warnings: concerns(e), changed: e.Changed, by: e.By,
 	}
 	if e.Owner == "root" {
 		i.Owner = ""

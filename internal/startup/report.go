@@ -92,6 +92,7 @@ type Item struct {
 	Size        int64  `json:"size,omitempty"` // of the file in bytes, if its content is not shown
 
 	changed time.Time
+	by      string // as [Entry.By]
 }
 
 // Options say how much is answered.
@@ -172,7 +173,7 @@ func (r *Report) show(items []Item, n int, o Options) {
 		shown = min(shown, o.Limit)
 	}
 	for {
-		picked, rest := answer.Share(items[:n], shown, func(i Item) string { return i.Owner })
+		picked, rest := answer.Share(items[:n], shown, func(i Item) string { return i.by })
 		r.Items, r.Rest, r.Truncated = picked, countByKind(append(rest, items[n:]...)), shown < n
 		if !o.Brief || shown == 0 {
 			return

@@ -58,6 +58,7 @@ type Entry struct {
 
 	User     string // as whom it runs; "" if that is not said
 	Owner    string // of the file; "" if unknown
+	By       string // the user who chose that it starts, however many IDs that user has; "" is the system
 	When     string // what starts it
 	Enabled  *bool  // nil if that is not known
 	Programs []Program

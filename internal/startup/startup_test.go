@@ -346,11 +346,21 @@ func fieldsOf(r Report) int {
 	return n
 }
 
-// A user with any number of jobs of their own hides no new service.
+// A user with any number of jobs of their own hides no new service, whoever the files are given to: root, as
+// crontab of BusyBox does, or as many IDs as subuid(5) has.
 func TestAUserHidesNothingThatIsNew(t *testing.T) {
+	for name, owners := range map[string]func(i int) string{
+		"own": func(int) string { return "ann" }, "root": func(int) string { return "root" }, "subordinate": func(i int) string { return itoa(100_000 + i) },
+	} {
+		t.Run(name, func(t *testing.T) { hidesNothing(t, owners) })
+	}
+}
+
+func hidesNothing(t *testing.T, owners func(i int) string) {
+	t.Helper()
 	var items []Item
 	for i := range 100 {
-		items = append(items, Item{Name: fmt.Sprint("job ", i), Kind: CronJob, Owner: "ann"})
+		items = append(items, item(Entry{Name: fmt.Sprint("job ", i), Kind: CronJob, Owner: owners(i), By: "ann"}, comparison{}))
 	}
 	items = append(items, Item{Name: "back door", Kind: Service})
 	var r Report

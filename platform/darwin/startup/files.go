@@ -53,11 +53,11 @@ func (s *survey) table(name string, form crontab.Form, user string) {
 		s.miss(name, err)
 	}
 	if table.Left != "" {
-		s.add(f, startup.Entry{Kind: startup.CronJob, Name: path.Base(name) + ": what is not read", Identity: "unread", Content: table.Left, User: user, Origin: startup.NoPackage})
+		s.add(f, startup.Entry{Kind: startup.CronJob, Name: path.Base(name) + ": what is not read", Identity: "unread", Content: table.Left, User: user, By: by(user), Origin: startup.NoPackage})
 	}
 	for _, v := range table.Variables {
 		s.add(f, startup.Entry{
-			Kind: startup.CronJob, Name: path.Base(name) + ": " + v.Name, Line: v.Line, Identity: v.Name, Content: v.Value, When: "with each job below it", User: user, Enabled: new(true), Origin: startup.NoPackage,
+			Kind: startup.CronJob, Name: path.Base(name) + ": " + v.Name, Line: v.Line, Identity: v.Name, Content: v.Value, When: "with each job below it", User: user, By: by(user), Enabled: new(true), Origin: startup.NoPackage,
 		}, f.shell.Command(v.Words())...)
 	}
 	for _, j := range table.Entries {
@@ -68,7 +68,7 @@ func (s *survey) table(name string, form crontab.Form, user string) {
 			f.shell.UseCustomPath()
 		}
 		s.add(f, startup.Entry{
-			Kind: startup.CronJob, Name: path.Base(name), Line: j.Line, Identity: j.Identity(), Content: j.Identity(), When: j.When, User: j.User, Enabled: new(true), Origin: startup.NoPackage,
+			Kind: startup.CronJob, Name: path.Base(name), Line: j.Line, Identity: j.Identity(), Content: j.Identity(), When: j.When, User: j.User, By: by(user), Enabled: new(true), Origin: startup.NoPackage,
 		}, f.shell.Fed(j.Command, j.Input)...)
 	}
 }
@@ -232,7 +232,7 @@ func (s *survey) homeEntries(ctx context.Context, a account, h *home) {
 		case strings.HasPrefix(name, agentsDir+"/"):
 			s.job(f, startup.Agent, a.name, nil)
 		case slices.Contains(homeFiles, name):
-			s.add(f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(name), When: "shell", User: a.name, Enabled: new(true), Origin: startup.NoPackage}, f.shell.Programs(string(f.raw))...)
+			s.add(f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(name), When: "shell", User: a.name, By: by(a.name), Enabled: new(true), Origin: startup.NoPackage}, f.shell.Programs(string(f.raw))...)
 		default:
 			s.keys(a, f)
 		}
@@ -252,7 +252,7 @@ func (s *survey) keys(a account, f file) {
 func (s *survey) key(a account, f file, k authkeys.Key) {
 	command, options := k.Command()
 	e := startup.Entry{
-		Kind: startup.AuthorizedKey, Name: strings.TrimSpace(k.Type + " " + k.Comment), Identity: a.name + " " + k.Fingerprint, Content: k.Options + " ", When: "ssh", User: a.name,
+		Kind: startup.AuthorizedKey, Name: strings.TrimSpace(k.Type + " " + k.Comment), Identity: a.name + " " + k.Fingerprint, Content: k.Options + " ", When: "ssh", User: a.name, By: by(a.name),
 		Detail: strings.Join(append([]string{k.Fingerprint}, options...), ", "), Enabled: new(true), Origin: startup.NoPackage,
 	}
 	if command != "" {

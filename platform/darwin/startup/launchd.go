@@ -73,7 +73,7 @@ func (s *survey) job(f file, kind startup.Kind, user string, disabled map[string
 	if !decided {
 		off = j.Disabled
 	}
-	e := startup.Entry{Kind: kind, Name: j.Label, Identity: j.Label, When: j.when(), User: user, Enabled: new(!off), Origin: startup.NoPackage}
+	e := startup.Entry{Kind: kind, Name: j.Label, Identity: j.Label, When: j.when(), User: user, By: by(user), Enabled: new(!off), Origin: startup.NoPackage}
 	if e.Name == "" {
 		e.Name = path.Base(f.name)
 	}

@@ -97,7 +97,7 @@ func (s *survey) backgroundItem(i item) {
 		return
 	}
 	e := startup.Entry{
-		Kind: startup.BackgroundItem, Name: i.name, Identity: i.uid + " " + i.identifier, Content: i.kind + i.program, When: kind, User: s.user(i.uid), Package: i.developer,
+		Kind: startup.BackgroundItem, Name: i.name, Identity: i.uid + " " + i.identifier, Content: i.kind + i.program, When: kind, User: s.user(i.uid), By: by(s.user(i.uid)), Package: i.developer,
 		Enabled: new(strings.Contains(i.disposition, "[enabled") && !strings.Contains(i.disposition, "disallowed")), Origin: startup.NoPackage, File: i.file,
 	}
 	if e.File == "" {

@@ -6,6 +6,7 @@
 package startup
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -149,6 +150,7 @@ func (s *survey) names(directory string) []string {
 // add adds an entry of a file.
 func (s *survey) add(f file, e startup.Entry, programs ...string) *startup.Entry {
 	e.File, e.Owner, e.Changed, e.Size, e.Writable = f.name, s.owner(f.meta.UID), f.meta.Modified, f.meta.Size, f.meta.Mode&0o002 != 0
+	e.By = cmp.Or(e.By, by(e.Owner))
 	if e.Content == "" {
 		sum := sha256.Sum256(f.raw)
 		e.Content = hex.EncodeToString(sum[:])
@@ -166,6 +168,14 @@ func (s *survey) add(f file, e startup.Entry, programs ...string) *startup.Entry
 	}
 	s.found.Entries = append(s.found.Entries, e)
 	return &s.found.Entries[len(s.found.Entries)-1]
+}
+
+// by is who chose something, as [startup.Entry] has it.
+func by(user string) string {
+	if user == "root" {
+		return ""
+	}
+	return user
 }
 
 func (s *survey) owner(uid int) string {

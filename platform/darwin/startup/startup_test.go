@@ -129,6 +129,22 @@ func described(found startup.Found) (entries, unread []string) {
 	return entries, unread
 }
 
+// What a user has started is that user's, though crontab leaves the table to root, and what macOS lists has no file.
+func TestWhatAUserChoseIsThatUsers(t *testing.T) {
+	got := map[string]string{}
+	for _, e := range collect(t, mac(t), well, 0).Entries {
+		got[e.File] = e.By
+	}
+	for file, want := range map[string]string{
+		"/usr/lib/cron/tabs/mira": "mira", "/Users/mira/Library/LaunchAgents/own.plist": "mira", "/Users/mira/.zshrc": "mira", "/Users/mira/.ssh/authorized_keys": "mira",
+		"/Applications/Notes App.app/": "501", "/Library/LaunchDaemons/com.example.agent.plist": "", "/etc/zshrc": "", "kmutil showloaded": "",
+	} {
+		if by, ok := got[file]; by != want && (os.Geteuid() != 501 || by != "mira") || !ok {
+			t.Errorf("%s: %q, %v, want %q", file, by, ok, want)
+		}
+	}
+}
+
 func TestAMacIsSurveyedWhole(t *testing.T) {
 	entries, unread := described(collect(t, mac(t), well, 0))
 	want := []string{

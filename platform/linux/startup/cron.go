@@ -163,7 +163,7 @@ var errJobs = errors.New("the jobs of a user are larger together than expected: 
 
 // at finds jobs that run once. Those of a user have as many bytes as the files of a home.
 func (s *survey) at() {
-	seen, used := map[string]bool{}, map[int]int64{}
+	seen, used := map[string]bool{}, map[string]int64{}
 	for _, spool := range atSpools {
 		real, names := s.once(seen, spool)
 		for _, name := range names {
@@ -172,7 +172,8 @@ func (s *survey) at() {
 				continue
 			}
 			meta, err := hostfile.Lstat(s.path(path.Join(real, name)))
-			if used[meta.UID] += min(meta.Size, maxFile) + nameBytes; err == nil && used[meta.UID] > homeBytes {
+			user := s.by(meta.UID)
+			if used[user] += min(meta.Size, maxFile) + nameBytes; err == nil && used[user] > homeBytes {
 				s.miss(real, errJobs)
 				continue
 			}

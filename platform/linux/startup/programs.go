@@ -46,7 +46,7 @@ type question struct {
 
 // A turn is what is still to be looked at of what one user starts.
 type turn struct {
-	user  int
+	user  string
 	left  []question
 	spent time.Duration // on what was looked at
 }
@@ -87,11 +87,11 @@ func (s *survey) inspect(ctx context.Context) {
 func (s *survey) questions() (system []question, turns []*turn) {
 	for _, e := range s.entries { // joined: those of a user are one behind another
 		e.reals = make([]string, len(e.Programs))
-		if e.by != 0 && (len(turns) == 0 || turns[len(turns)-1].user != e.by) {
-			turns = append(turns, &turn{user: e.by})
+		if e.By != "" && (len(turns) == 0 || turns[len(turns)-1].user != e.By) {
+			turns = append(turns, &turn{user: e.By})
 		}
 		list := &system
-		if e.by != 0 {
+		if e.By != "" {
 			list = &turns[len(turns)-1].left
 		}
 		for i := range e.Programs {

@@ -55,15 +55,15 @@ func TestWhatTheSystemStartsIsLookedAtFirst(t *testing.T) {
 
 // Programs of a user that are slow to look at delay those of the same user.
 func TestUsersTakeTurnsByTheTimeThatTheyTake(t *testing.T) {
-	turns := []*turn{{user: 1, left: make([]question, 3)}, {user: 2, left: make([]question, 3)}, {user: 3, left: make([]question, 1)}}
-	cost := map[int]time.Duration{1: 300, 2: 10, 3: 20}
-	var got []int
+	turns := []*turn{{user: "a", left: make([]question, 3)}, {user: "b", left: make([]question, 3)}, {user: "c", left: make([]question, 1)}}
+	cost := map[string]time.Duration{"a": 300, "b": 10, "c": 20}
+	var got []string
 	for one := next(turns); one != nil; one = next(turns) {
 		got = append(got, one.user)
 		one.left = one.left[1:]
 		one.spent += cost[one.user]
 	}
-	if diff := cmp.Diff([]int{1, 2, 3, 2, 2, 1, 1}, got); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b", "c", "b", "b", "a", "a"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -387,7 +387,7 @@ func TestJobsAreOfTheUserWhoseFileTheyStandIn(t *testing.T) {
 		}
 	}
 	s.atJob(file{name: "/var/spool/at/x", meta: hostfile.Meta{UID: 2000}, raw: []byte("/opt/x\n")}, "01b9d2a0")
-	if list := s.own[2000]; len(list) != 1 || list[0].as.UID != 2000 || len(s.entries) != 0 {
+	if list := s.own["2000"]; len(list) != 1 || list[0].as.UID != 2000 || len(s.entries) != 0 {
 		t.Errorf("%+v", s.own)
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"sentinel/internal/startup"
 	"sentinel/internal/userdb"
+	"sentinel/platform/linux/procfs"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/shellscript"
 )
@@ -46,11 +47,12 @@ type survey struct {
 	byName     map[string]userdb.User
 	byUID      map[int]string
 	groups     []userdb.Group
-	principals []string         // files with principals of certificates, as sshd_config(5) has them
-	foreign    bool             // users come from a directory service as well
-	entries    []*entry         // of root; with join, of everybody
-	own        map[int][]*entry // of the others, by user
-	others     int              // entries of own
+	principals []string            // files with principals of certificates, as sshd_config(5) has them
+	foreign    bool                // users come from a directory service as well
+	entries    []*entry            // of root; with join, of everybody
+	own        map[string][]*entry // of the others, by user
+	others     int                 // entries of own
+	proc       procfs.FS           // tells whose a subordinate ID is
 	unread     []startup.Unread
 	missed     map[string]bool  // by path: it is unread
 	unseen     []startup.Unread // files
@@ -67,13 +69,12 @@ type entry struct {
 	source string       // the file that a package may own
 	reals  []string     // the programs without links; "" if it is not known where one is
 	as     *userdb.User // with whose rights the programs are looked at; nil is root
-	by     int          // who chose to start it
 	place  string       // what is named where it is left out
 	path   string       // where its programs are looked for; "" is [searched]
 }
 
 func newSurvey(p Parts) *survey {
-	return &survey{Parts: p, byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}, missed: map[string]bool{}, overlooked: map[string]bool{}, own: map[int][]*entry{}, readers: map[string]*shellscript.Reader{}}
+	return &survey{Parts: p, byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}, missed: map[string]bool{}, overlooked: map[string]bool{}, own: map[string][]*entry{}, proc: procfs.New(p.Root), readers: map[string]*shellscript.Reader{}}
 }
 
 func (s *survey) path(name string) string { return filepath.Join(s.Root, name) }
@@ -136,11 +137,38 @@ func asksDirectory(nss string) bool {
 	})
 }
 
+// by names the user who has an ID, or whom it is subordinate to (subuid(5)); "" is root.
+func (s *survey) by(uid int) string {
+	if name := s.owner(s.proc.UserOf(uid)); name != "root" {
+		return name
+	}
+	return ""
+}
+
+// choice names who chose what starts for a user. Some programs leave the tables of users to root (crontab of
+// BusyBox, of macOS), also of one whom only a directory service knows.
+func (s *survey) choice(u userdb.User, f file) string {
+	_, known := s.byName[u.Name]
+	switch {
+	case u.UID != 0:
+		return s.named(s.proc.UserOf(u.UID))
+	case known || u.Name == "root":
+		return s.by(f.meta.UID)
+	default:
+		return u.Name
+	}
+}
+
 // owner names the user whom a file belongs to.
 func (s *survey) owner(uid int) string {
 	if uid == s.Owner {
 		return "root"
 	}
+	return s.named(uid)
+}
+
+// named is the name of a user, or the number of one without.
+func (s *survey) named(uid int) string {
 	if name, ok := s.byUID[uid]; ok {
 		return name
 	}
@@ -309,14 +337,15 @@ func (s *survey) add(f file, e startup.Entry, programs ...string) *entry {
 func (s *survey) addFor(u userdb.User, f file, e startup.Entry, programs ...string) *entry {
 	added := s.entry(f, e, programs)
 	if u.UID != 0 {
-		added.as, added.by = &u, u.UID
+		added.as = &u
 	}
+	added.By = s.choice(u, f)
 	s.take(added)
 	return added
 }
 
 func (s *survey) entry(f file, e startup.Entry, programs []string) *entry {
-	e.File, e.Owner, e.Changed, e.Size, e.Writable = f.name, s.owner(f.meta.UID), f.meta.Modified, f.meta.Size, f.open
+	e.File, e.Owner, e.By, e.Changed, e.Size, e.Writable = f.name, s.owner(f.meta.UID), s.by(f.meta.UID), f.meta.Modified, f.meta.Size, f.open
 	if e.Content == "" {
 		e.Content = s.digests[f.name]
 	}
@@ -342,24 +371,24 @@ func (s *survey) take(e *entry) {
 		s.miss(e.place, startup.ErrTooMany)
 		return
 	}
-	if e.by == 0 {
+	if e.By == "" {
 		s.entries = append(s.entries, e)
 		return
 	}
-	s.own[e.by] = append(s.own[e.by], e)
+	s.own[e.By] = append(s.own[e.By], e)
 	s.others++
 }
 
 // makeRoom reports whether an entry of somebody who has more than its user gave way to it.
 func (s *survey) makeRoom(e *entry) bool {
-	most := e.by
-	for uid, list := range s.own {
-		if more := len(list) - len(s.own[most]); more > 0 || more == 0 && len(list) > 0 && uid > most {
-			most = uid
+	most := e.By
+	for user, list := range s.own {
+		if more := len(list) - len(s.own[most]); more > 0 || more == 0 && len(list) > 0 && user > most {
+			most = user
 		}
 	}
 	list := s.own[most]
-	if most == e.by || e.by != 0 && len(list) <= len(s.own[e.by])+1 {
+	if most == e.By || e.By != "" && len(list) <= len(s.own[e.By])+1 {
 		return false
 	}
 	s.miss(list[len(list)-1].place, startup.ErrTooMany)
@@ -370,8 +399,8 @@ func (s *survey) makeRoom(e *entry) bool {
 
 // join puts the entries of users behind those of root.
 func (s *survey) join() {
-	for _, uid := range slices.Sorted(maps.Keys(s.own)) {
-		s.entries = append(s.entries, s.own[uid]...)
+	for _, user := range slices.Sorted(maps.Keys(s.own)) {
+		s.entries = append(s.entries, s.own[user]...)
 	}
 }
 
