@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/procfs"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/listeners"
 	"sentinel/platform/unix/sshdconf"
@@ -35,6 +36,7 @@ type machine struct {
 	mcpServers audit.Memo[mcpServers]
 	sshServer  audit.Memo[sshdconf.Server]
 	sudoPolicy audit.Memo[sudoPolicy]
+	proc       audit.Memo[procfs.FS]
 }
 
 // privileged says whether sentinel runs as root.

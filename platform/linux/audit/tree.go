@@ -174,16 +174,16 @@ func (l *fileList) sorted() []foundFile {
 	return l.list
 }
 
-// ownerOf is whose doing a file is, "" for the system: what has capabilities got them from root. A user may have a
-// range of 65,536 numbers that are in no file of accounts (subuid(5)), which count as one.
+// ownerOf is whose doing a file is, "" for the system: what has capabilities got them from root. A user whom a
+// directory service knows may have a range of 65,536 numbers that are in no file (subuid(5)), which count as one.
 func (m *machine) ownerOf(p localUsers, uid uint32, caps capabilities) string {
-	switch {
+	switch user := m.userOf(int(uid)); {
 	case caps != 0:
 		return ""
-	case p.uids[uid], uid == 0:
-		return m.owner(int(uid))
+	case p.uids[uint32(user)], user == 0:
+		return m.owner(user)
 	default:
-		return "unknown " + strconv.Itoa(int(uid>>16))
+		return "unknown " + strconv.Itoa(user>>16)
 	}
 }
 

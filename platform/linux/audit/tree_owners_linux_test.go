@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -93,6 +94,29 @@ func TestEachListOfAWalkHasRoomForEachOwner(t *testing.T) {
 		f := one(t, id, Parts{Root: root, Owner: 0, EUID: 0, Now: today})
 		if !slices.Contains(f.Evidence, want) || len(f.Evidence) < maxOfUser || len(f.Evidence) > 3*maxOfUser+2 {
 			t.Errorf("%s: %s: %d lines, without %s", id, f.Value, len(f.Evidence), want)
+		}
+	}
+}
+
+// A user has as many numbers as subuid(5) says, and one share with all of them.
+func TestSubordinateNumbersAreOfTheirUser(t *testing.T) {
+	m := &machine{Parts: Parts{Root: testenv.Plant(t, map[string]string{
+		"etc/passwd": "root:x:0:0::/root:/bin/sh\nmallory:x:1500:1500::/home/mallory:/bin/sh\n", "etc/group": "root:x:0:\n",
+		"etc/subuid": "mallory:100000:65536\nmallory:1000000:200000\n",
+	})}}
+	known, err := m.users()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for uid, want := range map[int]string{0: "", 1500: "1500", 100_000: "1500", 165_535: "1500", 1_100_000: "1500", 165_536: "165536", 1_200_000: "1200000"} {
+		if got := m.owner(uid); got != want {
+			t.Errorf("%d: %q, want %q", uid, got, want)
+		}
+		if want == strconv.Itoa(uid) && uid != 1500 { // of nobody who is known
+			want = "unknown " + strconv.Itoa(uid>>16)
+		}
+		if got := m.ownerOf(known, uint32(uid), 0); got != want {
+			t.Errorf("file of %d: %q, want %q", uid, got, want)
 		}
 	}
 }

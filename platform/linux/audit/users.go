@@ -9,6 +9,7 @@ import (
 
 	"sentinel/internal/privilege"
 	"sentinel/internal/userdb"
+	"sentinel/platform/linux/procfs"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -65,12 +66,22 @@ func (l localUsers) name(uid uint32) string {
 	return l.users[at].Name
 }
 
+// userOf is who has a user ID, or whom it is subordinate to (subuid(5)). That of an account is known without
+// the file, which a user may not be let read with whose rights the caller looks.
+func (m *machine) userOf(uid int) int {
+	if who, err := m.users(); err == nil && who.uids[uint32(uid)] {
+		return uid
+	}
+	proc, _ := m.proc.Get(func() (procfs.FS, error) { return procfs.New(m.Root), nil }) //nolint:errcheck // it never fails
+	return proc.UserOf(uid)
+}
+
 // owner is a user as in [audit.Line].
 func (m *machine) owner(uid int) string {
 	if uid == m.Owner || uid == 0 {
 		return ""
 	}
-	return strconv.Itoa(uid)
+	return strconv.Itoa(m.userOf(uid))
 }
 
 // in returns who has the rights of a group: whom it names, and other users than root whose primary group it is.
