@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"hash/maphash"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -24,6 +23,7 @@ type tally struct {
 	first, last   time.Time
 	priority      int
 	failing       bool // its words say that something went wrong
+	user          bool // a user wrote it
 	unit, program string
 	sample        string // the newest line
 }
@@ -46,7 +46,12 @@ func newGrouper(limit int) *grouper {
 // add counts an entry. The key is a hash under a seed of this run, so that nobody can make two
 // patterns meet.
 func (g *grouper) add(e Entry) {
-	g.scratch = appendPattern(g.scratch[:0], e.Unit)
+	user := e.User || ofUser(e.Unit)
+	g.scratch = g.scratch[:0]
+	if user { // a service that writes the same is another pattern
+		g.scratch = append(g.scratch, 'u')
+	}
+	g.scratch = appendPattern(append(g.scratch, 0), e.Unit)
 	g.scratch = append(append(append(g.scratch, 0), e.Program...), 0)
 	g.scratch = appendPattern(g.scratch, e.Text)
 	key := maphash.Bytes(g.seed, g.scratch)
@@ -55,7 +60,7 @@ func (g *grouper) add(e Entry) {
 		if len(g.tallies) >= g.limit {
 			g.prune()
 		}
-		t = &tally{first: e.Time, priority: e.Priority, failing: failing(e.Text)}
+		t = &tally{first: e.Time, priority: e.Priority, failing: failing(e.Text), user: user}
 		g.tallies[key] = t
 	}
 	t.count++
@@ -124,7 +129,7 @@ func (t *tally) class() (class int) {
 	default:
 		return 4
 	}
-	if ofUser(t.unit) {
+	if t.user {
 		class += 2
 	}
 	return class
@@ -132,8 +137,11 @@ func (t *tally) class() (class int) {
 
 // ofUser reports whether a unit is a session of a user or their service manager (systemd-logind(8),
 // user@.service(5)): what is in it sends lines with any priority and any name of a program.
-func ofUser(unit string) bool {
-	return strings.HasPrefix(unit, "session-") && strings.HasSuffix(unit, ".scope") || strings.HasPrefix(unit, "user@") && strings.HasSuffix(unit, ".service")
+func ofUser(unit []byte) bool {
+	within := func(begin, end string) bool {
+		return bytes.HasPrefix(unit, []byte(begin)) && bytes.HasSuffix(unit, []byte(end))
+	}
+	return within("session-", ".scope") || within("user@", ".service")
 }
 
 // failures are parts of words with which programs tell of a failure, in lower case.

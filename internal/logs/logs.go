@@ -33,6 +33,7 @@ type Entry struct {
 	Unit     []byte // service that wrote it or that it is about; empty if unknown
 	Program  []byte // name under which it was written, which is not told by anybody trustworthy
 	PID      int    // 0 if unknown
+	User     bool   // a person wrote it, or what runs for one, as far as the system tells
 	Boot     uint64 // the same for all entries of one boot; 0 if unknown
 	Text     []byte
 }

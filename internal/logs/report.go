@@ -41,7 +41,7 @@ type Report struct {
 	// ErrorsTotal counts those of priority err and worse; absent as lines_total is.
 	ErrorsTotal *int `json:"errors_total,omitempty"`
 	// Patterns are the lines that match, those that are equal but for numbers, addresses, ids, times and quoted values
-	// as one: errors first, then warnings and what tells of a failure, then both of users' sessions, then by count. Absent
+	// as one: errors first, then warnings and what tells of a failure, then both that users wrote, then by count. Absent
 	// with raw.
 	Patterns []Pattern `json:"patterns,omitempty" schema:"brief"`
 	// PatternsTotal counts the patterns, also those that are not shown.

@@ -126,6 +126,33 @@ func TestAUserHidesNoErrorOfAService(t *testing.T) {
 	}
 }
 
+// The same of a job that stays in the unit of a service (cron of Debian), also where it writes what the service does.
+func TestAUserWithinAServiceHidesNoneOfItsErrors(t *testing.T) {
+	f := &fakeSource{}
+	add := func(priority int, user bool, text string) {
+		e := entry(len(f.entries), priority, "cron.service", "cron", text)
+		e.User = user
+		f.entries = append(f.entries, e)
+	}
+	for i := range 2 * maxPatterns {
+		word := strings.Map(func(r rune) rune { return r - '0' + 'a' }, fmt.Sprint(i))
+		add(0, true, "I/O error of "+word)
+		add(0, true, "disk full")
+	}
+	add(4, false, "request late")
+	add(3, false, "disk full")
+	add(6, false, "all is well")
+	r := report(t, f, Request{})
+	want := []Pattern{
+		{Count: 1, Priority: "err", Sample: "disk full"}, {Count: 1, Priority: "warning", Sample: "request late"}, {Count: 2 * maxPatterns, Priority: "emerg", Sample: "disk full"},
+	}
+	for i, w := range want {
+		if got := r.Patterns[i]; got.Count != w.Count || got.Priority != w.Priority || got.Sample != w.Sample {
+			t.Errorf("%d: %+v", i, got)
+		}
+	}
+}
+
 func TestRawGivesTheNewestLinesInOrder(t *testing.T) {
 	f := &fakeSource{}
 	for i := range 100 { // the newest first, then those of another log

@@ -15,7 +15,7 @@ import (
 // proves nothing: a service that was taken over, or a container, can call one of its own so.
 func (t processTable) daemon(m *machine, names ...string) (runningProcess, bool) {
 	for _, p := range t.list {
-		system := p.uid < 1000 || p.uid == m.Owner || isDynamicID(uint32(p.uid))
+		system := p.uid < 1000 || p.uid == m.Owner || procfs.DynamicUser(p.uid)
 		runs := p.runs(names)
 		if system && (runs || slices.Contains(names, p.name)) && m.startedBySystem(p, runs) {
 			return p, true

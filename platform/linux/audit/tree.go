@@ -21,6 +21,7 @@ import (
 	"sentinel/internal/posixacl"
 	"sentinel/internal/sanitize"
 	"sentinel/platform/linux/audit/filetree"
+	"sentinel/platform/linux/procfs"
 )
 
 func treeChecks() []check {
@@ -279,7 +280,7 @@ func (r *walkResult) record(m *machine, p localUsers, system bool, dir, name str
 	bits := e.Mode & 0o7777
 	file := e.Is(filetree.Regular)
 	suid := file && bits&(filetree.SetUID|filetree.SetGID) != 0 && bits&0o011 != 0 || caps != 0
-	known := p.uids[e.UID] && p.gids[e.GID] || isDynamicID(e.UID) && (isDynamicID(e.GID) || p.gids[e.GID])
+	known := p.uids[e.UID] && p.gids[e.GID] || procfs.DynamicUser(int(e.UID)) && (procfs.DynamicUser(int(e.GID)) || p.gids[e.GID])
 	open := bits&filetree.OthersW != 0 && (file || bits&filetree.Sticky == 0)
 	if !suid && (!system || known && !open && e.UID == 0 && bits&0o020 == 0) {
 		return
@@ -315,12 +316,6 @@ var programDirs = []string{
 // isProgram says whether a file or a folder is one of programDirs, below one, or leads to one.
 func isProgram(name string) bool {
 	return slices.Contains([]string{"/", "/usr", "/usr/local"}, name) || isBelowAny(name, programDirs)
-}
-
-// isDynamicID says whether systemd reserves an id for services while they run
-// (DynamicUser=; systemd's UIDS-GIDS.md).
-func isDynamicID(id uint32) bool {
-	return id >= 61184 && id <= 65519
 }
 
 // list is what a walk kept for a check.

@@ -15,6 +15,7 @@ type Entry struct {
 	Realtime int64 // microseconds since 1970; 0 if there is none
 	Priority int   // 0 to 7, or -1
 	PID      int   // of who wrote it; 0 if unknown
+	UID      int   // of who wrote it, by the kernel; -1 if unknown
 	Message  []byte
 	// Unit is the unit that systemd says it is about, or else that of the process that wrote it.
 	Unit       []byte
@@ -26,7 +27,7 @@ type Entry struct {
 // fields are what journalctl is asked for, beside the addresses of an entry that it always prints
 // (systemd.journal-fields(7)). UNIT is what systemd sets where it writes about a unit. Any user can send
 // that field, too, but none with a process ID that is not theirs.
-const fields = "MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,_PID,_SYSTEMD_UNIT,UNIT,_TRANSPORT"
+const fields = "MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,_PID,_UID,_SYSTEMD_UNIT,UNIT,_TRANSPORT"
 
 // A scanner decodes lines of "journalctl --output=json" in one pass. A line that is cut off gives the
 // members before the cut; what follows a syntax error is left out.
@@ -43,7 +44,7 @@ const manager = 1
 
 // scan decodes one line into e, and reports whether it is an object at all.
 func (s *scanner) scan(line []byte, e *Entry) bool {
-	*e = Entry{Priority: -1}
+	*e = Entry{Priority: -1, UID: -1}
 	s.line, s.at, s.text, s.unit, s.about = line, 0, s.text[:0], nil, nil
 	s.blanks()
 	if !s.take('{') {
@@ -93,6 +94,12 @@ func (s *scanner) member(key []byte, e *Entry) bool {
 		n, ok := s.number()
 		if n > 0 && n <= 1<<22 { // PID_MAX_LIMIT
 			e.PID = int(n)
+		}
+		return ok
+	case "_UID":
+		n, ok := s.number()
+		if n >= 0 && n < 1<<32-1 { // the last one is no user's
+			e.UID = int(n)
 		}
 		return ok
 	case "PRIORITY":

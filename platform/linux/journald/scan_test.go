@@ -17,28 +17,32 @@ var scanCases = []struct {
 	line string
 	want Entry
 }{
-	{`{"MESSAGE":"cannot bind","SYSLOG_IDENTIFIER":"nginx","_PID":"7","PRIORITY":"3","__REALTIME_TIMESTAMP":"1772600767123456","_BOOT_ID":"fe","_SYSTEMD_UNIT":"nginx.service","_TRANSPORT":"stdout"}`,
-		Entry{Realtime: 1772600767123456, Priority: 3, PID: 7, Message: []byte("cannot bind"), Unit: []byte("nginx.service"), Identifier: []byte("nginx"), Boot: []byte("fe")}},
-	{`{"UNIT":"a.service","_SYSTEMD_UNIT":"init.scope","_PID":"1","_TRANSPORT":"kernel"}`, Entry{Priority: -1, PID: 1, Unit: []byte("a.service"), Kernel: true}},
-	{`{"_PID":"1","_SYSTEMD_UNIT":"init.scope","UNIT":"a.service"}`, Entry{Priority: -1, PID: 1, Unit: []byte("a.service")}},
+	{`{"MESSAGE":"cannot bind","SYSLOG_IDENTIFIER":"nginx","_PID":"7","_UID":"33","PRIORITY":"3","__REALTIME_TIMESTAMP":"1772600767123456","_BOOT_ID":"fe","_SYSTEMD_UNIT":"nginx.service","_TRANSPORT":"stdout"}`,
+		Entry{UID: 33, Realtime: 1772600767123456, Priority: 3, PID: 7, Message: []byte("cannot bind"), Unit: []byte("nginx.service"), Identifier: []byte("nginx"), Boot: []byte("fe")}},
+	{`{"UNIT":"a.service","_SYSTEMD_UNIT":"init.scope","_PID":"1","_TRANSPORT":"kernel"}`, Entry{UID: -1, Priority: -1, PID: 1, Unit: []byte("a.service"), Kernel: true}},
+	{`{"_PID":"1","_SYSTEMD_UNIT":"init.scope","UNIT":"a.service"}`, Entry{UID: -1, Priority: -1, PID: 1, Unit: []byte("a.service")}},
 	// A user sends a line in the name of a service.
-	{`{"UNIT":"a.service","_SYSTEMD_UNIT":"session-3.scope","_PID":"812"}`, Entry{Priority: -1, PID: 812, Unit: []byte("session-3.scope")}},
-	{`{"UNIT":"a.service"}`, Entry{Priority: -1}},
-	{` { "MESSAGE" : "a" , "_PID" : "2" } `, Entry{Priority: -1, PID: 2, Message: []byte("a")}},
-	{`{"MESSAGE":[104,105,255]}`, Entry{Priority: -1, Message: []byte("hi\xff")}},
-	{`{"MESSAGE":["first","second"],"_PID":"3"}`, Entry{Priority: -1, PID: 3, Message: []byte("first")}},
-	{`{"MESSAGE":[[104,105],[1]],"_PID":"3"}`, Entry{Priority: -1, PID: 3, Message: []byte("hi")}},
-	{`{"MESSAGE":[],"_PID":"3"}`, Entry{Priority: -1, PID: 3}},
-	{`{"MESSAGE":[1e99,-1,300,104],"_PID":"3"}`, Entry{Priority: -1, PID: 3, Message: []byte("h")}},
-	{`{"MESSAGE":null,"_PID":"3"}`, Entry{Priority: -1, PID: 3}},
-	{`{"MESSAGE":{"a":[1,"}"]},"X":true,"Y":1.5,"_PID":"3"}`, Entry{Priority: -1, PID: 3}},
-	{`{"MESSAGE":"a \"b\" \\ \n \u00e9 \ud83d\ude00 \ud83d x","_PID":"3"}`, Entry{Priority: -1, PID: 3, Message: []byte("a \"b\" \\ \n é 😀 \ufffd x")}},
-	{`{"MESSAGE":"a\\","_PID":"3"}`, Entry{Priority: -1, PID: 3, Message: []byte(`a\`)}},
-	{`{"_PID":"-3","PRIORITY":"8","__REALTIME_TIMESTAMP":"x"}`, Entry{Priority: -1, Realtime: -1}},
-	{`{"_PID":"3","MESSAGE":"cut o`, Entry{Priority: -1, PID: 3, Message: []byte("cut o")}},
-	{`{"_PID":"3","MESSAGE":[104,105,`, Entry{Priority: -1, PID: 3, Message: []byte("hi")}},
-	{`{}`, Entry{Priority: -1}},
-	{`{"MESSAGE":` + strings.Repeat("[", 100_000), Entry{Priority: -1}},
+	{`{"UNIT":"a.service","_SYSTEMD_UNIT":"session-3.scope","_PID":"812"}`, Entry{UID: -1, Priority: -1, PID: 812, Unit: []byte("session-3.scope")}},
+	{`{"UNIT":"a.service"}`, Entry{UID: -1, Priority: -1}},
+	{` { "MESSAGE" : "a" , "_PID" : "2" } `, Entry{UID: -1, Priority: -1, PID: 2, Message: []byte("a")}},
+	{`{"MESSAGE":[104,105,255]}`, Entry{UID: -1, Priority: -1, Message: []byte("hi\xff")}},
+	{`{"MESSAGE":["first","second"],"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3, Message: []byte("first")}},
+	{`{"MESSAGE":[[104,105],[1]],"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3, Message: []byte("hi")}},
+	{`{"MESSAGE":[],"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3}},
+	{`{"MESSAGE":[1e99,-1,300,104],"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3, Message: []byte("h")}},
+	{`{"MESSAGE":null,"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3}},
+	{`{"MESSAGE":{"a":[1,"}"]},"X":true,"Y":1.5,"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3}},
+	{`{"MESSAGE":"a \"b\" \\ \n \u00e9 \ud83d\ude00 \ud83d x","_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3, Message: []byte("a \"b\" \\ \n é 😀 \ufffd x")}},
+	{`{"MESSAGE":"a\\","_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3, Message: []byte(`a\`)}},
+	{`{"_PID":"-3","PRIORITY":"8","__REALTIME_TIMESTAMP":"x"}`, Entry{UID: -1, Priority: -1, Realtime: -1}},
+	{`{"_PID":"3","MESSAGE":"cut o`, Entry{UID: -1, Priority: -1, PID: 3, Message: []byte("cut o")}},
+	{`{"_PID":"3","MESSAGE":[104,105,`, Entry{UID: -1, Priority: -1, PID: 3, Message: []byte("hi")}},
+	{`{"_PID":"3","_UID":"0"}`, Entry{UID: 0, Priority: -1, PID: 3}},
+	{`{"_PID":"3","_UID":["1500","0"]}`, Entry{UID: 1500, Priority: -1, PID: 3}},
+	{`{"_PID":"3","_UID":"4294967295"}`, Entry{UID: -1, Priority: -1, PID: 3}},
+	{`{"_PID":"3","_UID":"-1","UID":"0"}`, Entry{UID: -1, Priority: -1, PID: 3}},
+	{`{}`, Entry{UID: -1, Priority: -1}},
+	{`{"MESSAGE":` + strings.Repeat("[", 100_000), Entry{UID: -1, Priority: -1}},
 }
 
 func TestEntriesAreScanned(t *testing.T) {
@@ -63,7 +67,7 @@ func TestEntriesAreScanned(t *testing.T) {
 // readable lets an empty text and none compare equal.
 func readable(e Entry) map[string]any {
 	return map[string]any{
-		"realtime": e.Realtime, "priority": e.Priority, "pid": e.PID, "message": string(e.Message), "unit": string(e.Unit), "identifier": string(e.Identifier), "boot": string(e.Boot), "kernel": e.Kernel,
+		"realtime": e.Realtime, "priority": e.Priority, "pid": e.PID, "uid": e.UID, "message": string(e.Message), "unit": string(e.Unit), "identifier": string(e.Identifier), "boot": string(e.Boot), "kernel": e.Kernel,
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"sentinel/internal/sanitize"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/linux/journald"
+	"sentinel/platform/linux/procfs"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -161,9 +162,9 @@ func (p *pass) journal(ctx context.Context, system []family, later time.Time) er
 	s := p.selection
 	j := journald.Journal{Root: p.source.Root, Runner: p.source.Runner}
 	log := logs.Log{Name: journalLog}
-	seed := maphash.MakeSeed()
+	seed, proc := maphash.MakeSeed(), procfs.New(p.source.Root)
 	notes, err := j.Read(ctx, journald.Query{Unit: s.Unit, Since: s.Since, Until: s.Until, Priority: s.Priority}, func(e *journald.Entry) bool {
-		entry := logs.Entry{Time: e.Time(), Priority: e.Priority, Unit: e.Unit, Program: e.Identifier, PID: e.PID, Text: e.Message}
+		entry := logs.Entry{Time: e.Time(), Priority: e.Priority, Unit: e.Unit, Program: e.Identifier, PID: e.PID, User: e.UID >= 0 && proc.OrdinaryUser(e.UID), Text: e.Message}
 		if len(e.Boot) > 0 {
 			entry.Boot = maphash.Bytes(seed, e.Boot)
 		}

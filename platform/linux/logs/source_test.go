@@ -230,6 +230,34 @@ func TestTheJournalComesBeforeSyslog(t *testing.T) {
 	}
 }
 
+// Whose a line is the kernel tells, whatever the unit: a job of cron stays in cron.service on Debian.
+func TestALineIsOfTheUserWhoWroteIt(t *testing.T) {
+	wrote := map[string]bool{
+		"0": false, "33": false, "999": false, "65534": false, "61184": false, "65519": false, "": false,
+		"1500": true, "100001": true, "62000": true, "60578": true, "65520": true, "600000": true,
+	}
+	var lines []byte
+	for uid := range wrote {
+		lines = append(lines, strings.Replace(strings.Replace(journalLine, "hello", uid, 1), `"PRIORITY"`, `"_UID":"`+uid+`","PRIORITY"`, 1)...)
+	}
+	s := withJournal(t, sysexec.Result{Stdout: lines}, sysexec.Result{Stdout: []byte(journalLine)})
+	for name, text := range map[string]string{"passwd": "mallory:x:1500:1500::/:/bin/sh\nodd:x:62000:62000::/:/bin/sh\n", "subuid": "mallory:100000:65536\n"} {
+		if err := os.WriteFile(filepath.Join(s.Root, "etc", name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]bool{}
+	if _, err := s.Read(t.Context(), all, func(e logs.Entry) bool {
+		got[string(e.Text)] = e.User
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wrote, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestADamagedJournalIsAGap(t *testing.T) {
 	s := withJournal(t, sysexec.Result{Exit: 1, Stdout: []byte(journalLine), Stderr: []byte("Failed to iterate through journal: Bad message\n")})
 	lines, gaps, _ := read(t, s, all)

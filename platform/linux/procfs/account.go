@@ -25,9 +25,6 @@ type ownedRange struct{ first, last, owner int }
 func accountsOf(root string) accounts {
 	return sync.OnceValues(func() ([]ownedRange, map[int]bool) {
 		ranges, _ := userdb.Subordinate(account(root, "subuid"))
-		if len(ranges) == 0 {
-			return nil, nil
-		}
 		users, _ := userdb.Passwd(account(root, "passwd"))
 		return ownedRanges(ranges, users)
 	})
@@ -70,6 +67,16 @@ func rangeOwner(r userdb.Range, known map[string]int) int {
 // UserOf returns the ID of the user that a user ID belongs to, by the files of the system: its own, or that
 // of whom it is subordinate to (subuid(5)).
 func (fs FS) UserOf(uid int) int { return fs.users.of(uid) }
+
+// OrdinaryUser reports whether a user ID is a person's, or that of what a person runs: it is neither an account's
+// of the system nor one that systemd lends to a service. One of [DynamicUser] is, where a file of accounts has it.
+func (fs FS) OrdinaryUser(uid int) bool {
+	if SystemAccount(uid) {
+		return false
+	}
+	_, own := fs.users()
+	return !DynamicUser(uid) || own[uid] || fs.UserOf(uid) != uid
+}
 
 // of returns the ID of the user that an ID belongs to, which is mostly itself.
 func (a accounts) of(uid int) int {

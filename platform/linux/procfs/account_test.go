@@ -33,6 +33,18 @@ func TestAUserIDBelongsToTheOwnerOfItsRange(t *testing.T) {
 			t.Errorf("%d belongs to %d, want %d", uid, got, want)
 		}
 	}
+	proc := New(root)
+	for uid, want := range map[int]bool{0: false, 999: false, nobody: false, unknownUser: false, 61_184: false, 65_519: false, 1000: true, 4711: true, 61_183: true, 65_520: true, 100_000: true} {
+		if got := proc.OrdinaryUser(uid); got != want {
+			t.Errorf("%d is a user's: %v", uid, got)
+		}
+	}
+	if err := os.WriteFile(root+"/etc/subuid", []byte("ann:62000:10\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if proc := New(root); !proc.OrdinaryUser(62_000) || proc.OrdinaryUser(62_010) {
+		t.Error("who has IDs that systemd lends to services is not told by subuid(5)")
+	}
 	if got := accountsOf(t.TempDir()).of(100_000); got != 100_000 {
 		t.Errorf("without the files it belongs to %d", got)
 	}

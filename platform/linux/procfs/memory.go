@@ -39,6 +39,10 @@ const nobody = 65534
 // SystemAccount reports whether a user ID is root's or an account's of the system.
 func SystemAccount(uid int) bool { return uid < firstOrdinary || uid == nobody }
 
+// DynamicUser reports whether systemd reserves an ID for services while they run (DynamicUser= of
+// systemd.exec(5); UIDS-GIDS.md of systemd).
+func DynamicUser(id int) bool { return id >= 61184 && id <= 65519 }
+
 // unknownUser is of a process whose user cannot be read.
 const unknownUser = -1
 
