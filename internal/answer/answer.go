@@ -58,14 +58,17 @@ func (g *Gaps) Add(field string, err error) {
 // Also records that a further field is absent. Where the reason is that of the gap before, it is told
 // once, with both fields.
 func (g *Gaps) Also(field string, err error) {
-	if err == nil {
-		return
+	if err != nil {
+		g.also(field, Reason(err))
 	}
-	if last := len(*g) - 1; last >= 0 && (*g)[last].Reason == sanitize.Text(Reason(err), maxReason) {
+}
+
+func (g *Gaps) also(field, reason string) {
+	if last := len(*g) - 1; last >= 0 && (*g)[last].Reason == sanitize.Text(reason, maxReason) {
 		(*g)[last].Field += between + field
 		return
 	}
-	g.Add(field, err)
+	g.Note(field, reason)
 }
 
 // between stands between the fields of one gap.

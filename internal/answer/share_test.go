@@ -35,6 +35,32 @@ func TestNobodyTakesThePlacesOfOthers(t *testing.T) {
 	}
 }
 
+// Long rows of a user take the room of nobody: a quarter of the bytes, and one row in any case.
+func TestRoomIsSharedInBytes(t *testing.T) {
+	owner := func(row string) string {
+		who, _, _ := strings.Cut(row, " ")
+		return strings.TrimPrefix(who, "root")
+	}
+	long, short := "ann "+strings.Repeat("l", 93), "root "+strings.Repeat("s", 42) // 100 and 50 bytes of JSON, with the comma
+	list := append(slices.Repeat([]string{long}, 10), slices.Repeat([]string{short}, 10)...)
+	for room, want := range map[int][2]int{
+		0: {0, 0}, 99: {0, 0}, 150: {1, 1}, 400: {1, 6}, 700: {2, 10}, 1000: {5, 10}, 1500: {10, 10},
+	} {
+		picked, rest := ShareRoom(list, 100, room, owner)
+		anns := len(slices.DeleteFunc(slices.Clone(picked), func(row string) bool { return row != long }))
+		if got := [2]int{anns, len(picked) - anns}; got != want || len(picked)+len(rest) != len(list) {
+			t.Errorf("room for %d bytes: %v, want %v", room, got, want)
+		}
+	}
+	if picked, _ := ShareRoom(list, 4, 1500, owner); !slices.Equal(picked, []string{long, short, short, short}) {
+		t.Errorf("%q", picked)
+	}
+	large := []string{short, "root " + strings.Repeat("s", 200), short}
+	if picked, _ := ShareRoom(large, 3, 150, owner); !slices.Equal(picked, large[:1]) {
+		t.Errorf("a row that matters less is there in place of one that has no room: %q", picked)
+	}
+}
+
 // The beginning of any length has something of everybody, and nothing is lost.
 func TestEveryBeginningHasSomethingOfEverybody(t *testing.T) {
 	owner := func(row string) byte { return row[0] }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/lazyregexp"
 	"sentinel/internal/sanitize"
 )
@@ -43,7 +44,16 @@ func place(file string) string {
 	if plainPath.Get().MatchString(file) {
 		return file
 	}
-	return strings.ReplaceAll(sanitize.Quoted(file, maxPath), ",", ";")
+	return strings.ReplaceAll(sanitize.Quoted(file, maxPlace), ",", ";")
+}
+
+// shorten gives the item a row that is no longer than others: its user chose the texts.
+func (i *Item) shorten() {
+	texts := []*string{&i.Name, &i.File, &i.When, &i.Detail, &i.Package}
+	for n := range i.Programs {
+		texts = append(texts, &i.Programs[n])
+	}
+	answer.Shorten(i, maxRow, texts...)
 }
 
 // names are the programs, those with a warning first.

@@ -5,7 +5,7 @@ package startup
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"math"
 	"slices"
 	"time"
 
@@ -16,11 +16,11 @@ import (
 const (
 	DefaultLimit = 40    // rows
 	maxBrief     = 7_500 // bytes of JSON; the document's header goes before them
-	maxGone      = 10
-	maxUnread    = 12
-	maxName      = 120 // runes
+	maxName      = 120   // runes
 	maxPath      = 200
-	maxShown     = 4 // programs of an item
+	maxPlace     = 100 // of a path that is no plain one, beside others
+	maxRow       = 800 // bytes of JSON, where rows have a bound
+	maxShown     = 4   // programs of an item
 )
 
 // A Status says why an item is where it is in the answer.
@@ -131,20 +131,20 @@ func Collect(ctx context.Context, source Source, o Options) (Report, error) {
 	return r, nil
 }
 
-// note lists what was not read, the first places by name.
+// note lists what was not read, some places by name.
 func (r *Report) note(found Found) {
-	r.places(found.Unread, "", "more places that were not read: ")
-	r.places(found.Unseen, ".warnings", "more files of which not all programs were looked at: ")
+	r.places(found, found.Unread, "", "more places that were not read: ")
+	r.places(found, found.Unseen, ".warnings", "more files of which not all programs were looked at: ")
 	r.Unavailable.Add("unpackaged_total", found.Packages)
 }
 
-func (r *Report) places(list []Unread, part, more string) {
-	for i, u := range list {
-		if i == maxUnread {
-			r.Unavailable.Note("items", more+itoa(len(list)-i))
-			break
-		}
-		r.Unavailable.Also("items."+place(u.Path)+part, u.Err)
+func (r *Report) places(found Found, list []Unread, part, more string) {
+	var places []answer.Place
+	for _, u := range list {
+		places = append(places, answer.Place{Field: "items." + place(u.Path) + part, Reason: answer.Reason(u.Err), Owner: found.homeOf(u.Path)})
+	}
+	if rest := r.Unavailable.AddPlaces(places); rest > 0 {
+		r.Unavailable.Note("items", more+itoa(rest))
 	}
 }
 
@@ -168,22 +168,19 @@ func (r *Report) count(items []Item, found Found) {
 
 // show takes the first n items into the report, as far as there is room.
 func (r *Report) show(items []Item, n int, o Options) {
-	shown := n
+	places, room := n, math.MaxInt
 	if o.Limit > 0 {
-		shown = min(shown, o.Limit)
+		places = min(places, o.Limit)
 	}
-	for {
-		picked, rest := answer.Share(items[:n], shown, func(i Item) string { return i.by })
-		r.Items, r.Rest, r.Truncated = picked, countByKind(append(rest, items[n:]...)), shown < n
-		if !o.Brief || shown == 0 {
-			return
+	if o.Brief {
+		for i := range items[:n] {
+			items[i].shorten()
 		}
-		raw, err := json.Marshal(r)
-		if err != nil || len(raw) <= maxBrief {
-			return
-		}
-		shown -= max(1, shown/10)
+		r.Rest = countByKind(items) // as long as it can be
+		room = maxBrief - answer.Size(r)
 	}
+	picked, rest := answer.ShareRoom(items[:n], places, room, func(i Item) string { return i.by })
+	r.Items, r.Rest, r.Truncated = picked, countByKind(append(rest, items[n:]...)), len(picked) < n
 }
 
 func countByKind(items []Item) []Count {

@@ -8,6 +8,7 @@ package startup
 import (
 	"context"
 	"errors"
+	"path"
 	"time"
 )
 
@@ -22,10 +23,22 @@ type Found struct {
 	Unread  []Unread
 	// Unseen are files whose programs were not all looked at, so that warnings may lack.
 	Unseen []Unread
+	// Homes are the directories of users but root, by path without a slash at the end, and whose they are.
+	Homes map[string]string
 	// Packages is why nothing is known of packages, nil if it is.
 	Packages error
 	// Compared reports that files were compared with what their packages have.
 	Compared bool
+}
+
+// homeOf is the user in whose home a place is; "" for one of the system.
+func (f Found) homeOf(place string) string {
+	for dir := path.Clean(place); dir != path.Dir(dir); dir = path.Dir(dir) {
+		if user, known := f.Homes[dir]; known {
+			return user
+		}
+	}
+	return ""
 }
 
 // An Unread is a file or a directory that may name more entries and was not read.

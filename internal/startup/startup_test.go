@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/statefile"
 )
 
@@ -223,7 +224,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 	r := collect(t, f, Options{Brief: true, Limit: DefaultLimit})
 	raw, err := json.Marshal(r)
-	if err != nil || len(raw) > maxBrief || len(r.Items) < 5 || !r.Truncated || r.Rest[0].Count != 3000-len(r.Items) || fieldsOf(r) != maxUnread+2 {
+	if err != nil || len(raw) > maxBrief || len(r.Items) < 5 || !r.Truncated || r.Rest[0].Count != 3000-len(r.Items) || fieldsOf(r) != 12+2 {
 		t.Errorf("%d bytes, %d items, %v: %+v", len(raw), len(r.Items), err, r.Unavailable)
 	}
 	if r := collect(t, f, Options{}); len(r.Items) != 3000 || r.Truncated || len(r.Rest) != 0 {
@@ -367,6 +368,65 @@ func hidesNothing(t *testing.T, owners func(i int) string) {
 	r.show(items, len(items), Options{Limit: 40})
 	if len(r.Items) != 40 || r.Items[39].Name != "back door" || !r.Truncated || r.Rest[0].Count != 61 {
 		t.Errorf("%d items, %+v", len(r.Items), r.Rest)
+	}
+}
+
+// crowdedBy is a found machine with one new job of root's, and a user who gives long names of control characters to
+// files: jobs, places that cannot be read, and some that are gone.
+func crowdedBy(home string) *fixed {
+	name := func(n int) string { return fmt.Sprintf("%s/%s%02d", home, strings.Repeat("\x01", 230), n) }
+	f := &fixed{Found: Found{Entries: []Entry{entry(Service, "back-door", NoPackage)}, Homes: map[string]string{home: "eve"}}}
+	f.Entries[0].Owner = "root"
+	for n := range 40 {
+		e := Entry{Kind: CronJob, Name: name(n), File: name(n), Owner: "eve", By: "eve", User: "eve", Origin: NoPackage, Changed: noon, When: name(n), Detail: name(n)}
+		for p := range 4 {
+			e.Programs = append(e.Programs, Program{Path: name(p)})
+		}
+		f.Entries = append(f.Entries, e)
+		f.Unread = append(f.Unread, Unread{name(n), errors.New(name(n))})
+		f.Unseen = append(f.Unseen, Unread{name(n), errors.New(name(n))})
+	}
+	f.Unread, f.Unseen = append(f.Unread, Unread{"/etc/cron.d/closed", fs.ErrPermission}), append(f.Unseen, Unread{"/etc/cron.d/odd", fs.ErrPermission})
+	return f
+}
+
+// Who chooses names does not choose how long the answer is, nor what else is in it.
+func TestLongNamesOfAUserTakeNobodysPlace(t *testing.T) {
+	for _, home := range []string{"/home/eve", "/srv/" + strings.Repeat("é", 40)} {
+		o := Options{Brief: true, Limit: DefaultLimit, Now: noon, State: filepath.Join(t.TempDir(), StateName)}
+		before := crowdedBy(home)
+		for n := range 20 {
+			gone := entry(CronJob, "gone", NoPackage)
+			gone.File = fmt.Sprintf("%s/%s%02d", home, strings.Repeat("\u4e00", 230), 50+n)
+			before.Entries = append(before.Entries, gone)
+		}
+		before.Entries = append(before.Entries, entry(CronJob, "old", NoPackage))
+		collect(t, before, o)
+		after := crowdedBy(home)
+		after.Entries = append(after.Entries, entry(Timer, "planted", NoPackage))
+		for range 30 {
+			after.Entries = append(after.Entries, entry(Service, "own", NoPackage))
+		}
+		o.Now = noon.Add(time.Hour)
+		r := collect(t, after, o)
+		mine := 0
+		for _, i := range r.Items {
+			if i.Owner == "" {
+				mine++
+			}
+			if n := answer.Size(i); n > maxRow {
+				t.Errorf("a row of %d bytes", n)
+			}
+		}
+		fields := fmt.Sprint(r.Unavailable)
+		switch {
+		case answer.Size(r) > maxBrief || mine != 32 || len(r.Items) < 33 || !r.Truncated:
+			t.Errorf("%d bytes, %d rows of root's of %d", answer.Size(r), mine, len(r.Items))
+		case answer.Size(r.Unavailable) > 1500 || !strings.Contains(fields, "/etc/cron.d/closed") || !strings.Contains(fields, "/etc/cron.d/odd.warnings"):
+			t.Errorf("%d bytes of %s", answer.Size(r.Unavailable), fields)
+		case len(r.Gone) == 0 || answer.Size(r.Gone) > 600 || r.Gone[0] != "/etc/old" || *r.GoneTotal != 21:
+			t.Errorf("%d gone: %d bytes of %q", *r.GoneTotal, answer.Size(r.Gone), r.Gone)
+		}
 	}
 }
 

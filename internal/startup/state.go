@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/humanize"
 	"sentinel/internal/statefile"
 )
@@ -220,10 +221,7 @@ func (r *Report) compare(found Found, c comparison) {
 		}
 	}
 	slices.Sort(r.Gone)
-	r.Gone = r.Gone[:min(len(r.Gone), maxGone)]
-	for i, name := range r.Gone {
-		r.Gone[i] = place(name)
-	}
+	r.Gone = answer.Names(r.Gone, found.homeOf, place)
 	r.Since = c.last.At.UTC().Format(time.RFC3339)
 	r.NewTotal, r.ChangedTotal, r.GoneTotal = &fresh, &changed, &gone
 }

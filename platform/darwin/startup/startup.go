@@ -82,6 +82,7 @@ func (s *survey) path(name string) string { return filepath.Join(s.Root, name) }
 // users lists the homes in /Users, and that of root. Names that begin with a dot belong to the
 // system.
 func (s *survey) users() {
+	s.found.Homes = map[string]string{}
 	s.accounts = []account{{"root", "/var/root", s.Owner}}
 	names, err := hostfile.Names(s.path("/Users"), maxNames)
 	if err != nil && !hostfile.Missing(err) {
@@ -91,6 +92,7 @@ func (s *survey) users() {
 		f, err := hostfile.Lstat(s.path("/Users/" + name))
 		if err == nil && f.Mode.IsDir() && name != "Shared" && name != "Guest" && !strings.HasPrefix(name, ".") {
 			s.accounts = append(s.accounts, account{name, "/Users/" + name, f.UID})
+			s.found.Homes["/Users/"+name] = name
 		}
 	}
 }

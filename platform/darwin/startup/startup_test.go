@@ -229,6 +229,12 @@ func TestKeysOutsideOfHomesAreFound(t *testing.T) {
 	}
 }
 
+func TestItIsKnownWhoseHomesThereAre(t *testing.T) {
+	if homes := collect(t, mac(t), well, 0).Homes; homes["/Users/mira"] != "mira" || homes["/var/root"] != "" {
+		t.Errorf("%q", homes)
+	}
+}
+
 // What users have takes the place of nothing that is loaded into the kernel, and what has no place is said.
 func TestWhatUsersHavePushesNothingOfTheSystemOut(t *testing.T) {
 	root := mac(t)

@@ -87,6 +87,11 @@ func (s *survey) homes(ctx context.Context) {
 	keys, _ := authkeys.Patterns(s.Root)          //nolint:errcheck // said of its file by sshd
 	s.principals, _ = authkeys.Principals(s.Root) //nolint:errcheck // the same
 	read := append(s.userHomes(keys), s.runtimes()...)
+	for _, h := range read {
+		if h.user.UID != 0 {
+			s.places[h.place] = h.user.Name
+		}
+	}
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, homesAtOnce)
 	for i, empty := range read {

@@ -130,6 +130,21 @@ func TestNamesThatLetInAreListed(t *testing.T) {
 	}
 }
 
+// Places in the home and the runtime directory of a user have names that the user chose; those in root's do not.
+func TestItIsKnownWhoseHomesThereAre(t *testing.T) {
+	uid := strconv.Itoa(os.Geteuid() + 1)
+	root := planted(t, map[string]string{
+		"etc/passwd":             "root:x:0:0::/root:/bin/sh\nmira:x:" + uid + ":1000::/home/mira/:/bin/sh\n",
+		"root/.bashrc":           "",
+		"run/user/" + uid + "/x": "",
+		"home/mira/.bashrc":      "",
+	}, nil)
+	want := map[string]string{"/home/mira": "mira", "/run/user/" + uid: "mira"}
+	if diff := cmp.Diff(want, surveyed(t, root, nil).Homes); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Of the names in a home only those of files that forward mail are kept, and that there are too many is said.
 func TestAFullHomeIsSaidToBe(t *testing.T) {
 	s, h := newSurvey(Parts{Root: t.TempDir()}), &home{user: mira, place: "/home/mira", files: map[string]file{}, left: homeBytes}

@@ -57,6 +57,7 @@ type survey struct {
 	missed     map[string]bool  // by path: it is unread
 	unseen     []startup.Unread // files
 	overlooked map[string]bool
+	places     map[string]string              // whose homes and runtime directories there are; root's are not among them
 	dirs       map[string]string              // directories without links
 	digests    map[string]string              // of what was read: SHA-256
 	readers    map[string]*shellscript.Reader // by file
@@ -74,7 +75,7 @@ type entry struct {
 }
 
 func newSurvey(p Parts) *survey {
-	return &survey{Parts: p, byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}, missed: map[string]bool{}, overlooked: map[string]bool{}, own: map[string][]*entry{}, proc: procfs.New(p.Root), readers: map[string]*shellscript.Reader{}}
+	return &survey{Parts: p, byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}, missed: map[string]bool{}, places: map[string]string{}, overlooked: map[string]bool{}, own: map[string][]*entry{}, proc: procfs.New(p.Root), readers: map[string]*shellscript.Reader{}}
 }
 
 func (s *survey) path(name string) string { return filepath.Join(s.Root, name) }
@@ -84,7 +85,7 @@ func (s *survey) live() bool { return s.Root == "/" }
 
 // found is what is known at the end.
 func (s *survey) found() startup.Found {
-	f := startup.Found{Unread: s.unread, Unseen: s.unseen, Packages: s.packages, Compared: s.packages == nil}
+	f := startup.Found{Unread: s.unread, Unseen: s.unseen, Homes: s.places, Packages: s.packages, Compared: s.packages == nil}
 	for _, e := range s.entries {
 		f.Entries = append(f.Entries, e.Entry)
 	}
