@@ -71,7 +71,7 @@ func TestAnswersFitAModel(t *testing.T) {
 		"history": {history, func() { history.fit(usualAnswer) },
 			func() bool { return len(history.Actions) == usualActions }, func() bool { return strings.HasSuffix(history.Actions[0].Reason, "…") }},
 		"blocked": {blocked, func() { blocked.fit(usualAnswer) }, func() bool { return len(blocked.Entries) > 3 }, func() bool { return blocked.Truncated }},
-		"containers": {crowd, func() { fit(crowd, usualAnswer, crowd.cut) },
+		"containers": {crowd, func() { crowd.Fit(usualAnswer - answer.Size(crowd.Header)) },
 			func() bool { return len(crowd.Containers) > 0 }, func() bool { return crowd.Truncated }},
 		"records": {lookup, func() { lookup.fit() }, func() bool { return len(lookup.Records) > 0 }, func() bool { return lookup.Truncated }},
 		"process": {process, func() { fit(process, usualAnswer, process.Cut) },

@@ -27,25 +27,9 @@ func runContainers(ctx context.Context, s session, call invocation) (document, e
 	}
 	d := &containersDocument{answer.NewHeader(call.op.Action, true), report}
 	if call.request {
-		fit(d, usualAnswer, d.cut)
+		d.Fit(usualAnswer - answer.Size(d.Header))
 	}
 	return *d, nil
-}
-
-// cut leaves out the last containers, and then the ports of the one that is left.
-func (d *containersDocument) cut() bool {
-	if len(d.Containers) == 0 {
-		return false
-	}
-	d.Truncated = true
-	if len(d.Containers) > 1 {
-		d.Cut(len(d.Containers) * 9 / 10)
-		return true
-	}
-	c := &d.Containers[0]
-	more := len(c.Ports) > 0
-	c.Ports = fewer(c.Ports)
-	return more
 }
 
 func (d containersDocument) view(p *page) {

@@ -7,6 +7,7 @@ package containers
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"sentinel/internal/answer"
@@ -126,6 +127,29 @@ func Look(ctx context.Context, source Source, now time.Time, rows int) (Report, 
 		r.Cut(rows)
 	}
 	return r, nil
+}
+
+// Fit leaves so much that the report has at most size bytes of JSON: rows that are no longer than others, and of
+// those, and of the engines, the shares of their users.
+func (r *Report) Fit(size int) {
+	if answer.Size(r) <= size {
+		return
+	}
+	r.fitEngines(size / 4)
+	list := r.Containers
+	for i := range list {
+		list[i].shorten()
+	}
+	r.Containers, r.Truncated = []Container{}, true
+	r.Containers, _ = answer.ShareRoom(list, len(list), size-answer.Size(r), func(c Container) string { return c.User })
+}
+
+func (r *Report) fitEngines(size int) {
+	var rest []Engine
+	r.Engines, rest = answer.ShareRoom(r.Engines, len(r.Engines), size, func(e Engine) string { return e.User })
+	if len(rest) > 0 {
+		r.Unavailable.Note("engines", "more answered than are named: "+strconv.Itoa(len(rest)))
+	}
 }
 
 // Cut leaves rows containers. A user with any number of containers, or with a program that tells of some,

@@ -132,3 +132,39 @@ func TestAUserHidesNoContainerOfTheSystem(t *testing.T) {
 		t.Errorf("%+v", r.Containers)
 	}
 }
+
+// Whatever a user names containers and however many there are, those of the system are in an answer of a bound.
+func TestLongNamesOfAUserTakeNobodysPlace(t *testing.T) {
+	const wide = "\U0001f600"
+	full := Report{Unavailable: answer.Gaps{}, Engines: []Engine{{Name: "docker", Version: "24"}}}
+	for range 200 {
+		full.Engines = append(full.Engines, Engine{Name: "podman", Version: strings.Repeat(wide, 40), User: "eve"})
+	}
+	for range 10 {
+		c := Container{Engine: "podman", User: "eve", Name: strings.Repeat(wide, 80), Image: strings.Repeat(wide, 120), Problem: strings.Repeat(wide, 200)}
+		for range 50 {
+			c.Ports = append(c.Ports, Port{Address: strings.Repeat(wide, 64), Container: strings.Repeat(wide, 20)})
+		}
+		full.Containers = append(full.Containers, c)
+	}
+	for range 20 {
+		full.Containers = append(full.Containers, Container{Engine: "docker", Name: "app", Image: "nginx:1", Problem: "It ended by itself: exit status 3."})
+	}
+	full.Fit(7_800)
+	own, rows := 0, len(full.Containers)
+	for _, c := range full.Containers {
+		if c.User == "" {
+			own++
+		}
+		if answer.Size(c) > maxRow {
+			t.Errorf("a row of %d bytes", answer.Size(c))
+		}
+	}
+	if answer.Size(full) > 7_800 || own != 20 || rows < 22 || !full.Truncated || full.Engines[0].User != "" || len(full.Unavailable) != 1 {
+		t.Errorf("%d bytes, %d of %d rows are the system's, %d engines, %+v", answer.Size(full), own, rows, len(full.Engines), full.Unavailable)
+	}
+	short := Report{Containers: []Container{{Name: "app", Ports: make([]Port, 60)}}}
+	if short.Fit(7_800); short.Truncated || len(short.Containers[0].Ports) != 60 {
+		t.Errorf("what has room was cut: %+v", short)
+	}
+}

@@ -72,6 +72,24 @@ func describe(f Facts, now time.Time) Container {
 	return c
 }
 
+// Bounds of a row where there is no room for all.
+const (
+	maxRow      = 800 // bytes of JSON
+	fewestPorts = 2
+)
+
+// shorten leaves out ports and the ends of the longest texts, which the users of containers choose.
+func (c *Container) shorten() {
+	for len(c.Ports) > fewestPorts && answer.Size(c) > maxRow {
+		c.Ports = c.Ports[:len(c.Ports)-1]
+	}
+	texts := []*string{&c.Name, &c.Image, &c.Problem, &c.LastExit}
+	for i := range c.Ports {
+		texts = append(texts, &c.Ports[i].Address, &c.Ports[i].Container)
+	}
+	answer.Shorten(c, maxRow, texts...)
+}
+
 // problem says what is wrong with a container; "" for nothing.
 func problem(f Facts, now time.Time) string {
 	switch {

@@ -39,11 +39,19 @@ func (s Source) Containers(ctx context.Context, gaps *answer.Gaps) ([]containers
 	found := askAll(ctx, sockets, ask)
 	var engines []containers.Engine
 	var list []containers.Facts
+	var ofUsers []answer.Place
 	for i, p := range found {
-		gaps.Add("engines."+sockets[i].Path, p.err)
-		*gaps = append(*gaps, p.gaps...)
-		s.disown(ctx, sockets[i], p.list, gaps)
+		s.disown(ctx, sockets[i], p.list, &p.gaps)
+		if sockets[i].Owner == 0 {
+			gaps.Add("engines."+sockets[i].Path, p.err)
+			*gaps = append(*gaps, p.gaps...)
+		} else {
+			ofUsers = append(ofUsers, p.places(sockets[i])...)
+		}
 		engines, list = append(engines, p.engines...), append(list, p.list...)
+	}
+	if rest := gaps.AddPlaces(ofUsers); rest > 0 {
+		gaps.Note("engines", "more that those of users did not tell: "+strconv.Itoa(rest))
 	}
 	list = append(list, s.machines(gaps)...)
 	list = append(list, s.lxc(gaps)...)
@@ -89,6 +97,17 @@ type part struct {
 	list    []containers.Facts
 	gaps    answer.Gaps
 	err     error
+}
+
+// places is what the engine of a user did not tell, whose user chose the names in it.
+func (p part) places(socket engine.Socket) []answer.Place {
+	told := answer.Gaps{}
+	told.Add("engines."+socket.Path, p.err)
+	var list []answer.Place
+	for _, g := range append(told, p.gaps...) {
+		list = append(list, answer.Place{Field: g.Field, Reason: g.Reason, Owner: socket.User})
+	}
+	return list
 }
 
 func ask(ctx context.Context, socket engine.Socket) part {

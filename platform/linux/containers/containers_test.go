@@ -129,6 +129,31 @@ func TestEnginesOfUsersAreTheirs(t *testing.T) {
 	}
 }
 
+// What engines of users do not tell has a bound, whoever names it and however many there are.
+func TestWhatEnginesOfUsersDoNotTellHasABound(t *testing.T) {
+	files := map[string]string{}
+	for n := range 60 {
+		files[fmt.Sprintf("run/user/%d/docker.sock", 1000+n)], files[fmt.Sprintf("run/user/%d/podman/podman.sock", 1000+n)] = "", ""
+	}
+	gaps := answer.Gaps{{Field: "containers.lxc", Reason: "x"}}
+	root := testenv.Plant(t, files)
+	if _, _, err := Source(root).Containers(t.Context(), &gaps); err != nil {
+		t.Fatal(err)
+	}
+	named, rest := 0, gaps[len(gaps)-1]
+	for _, g := range gaps[1 : len(gaps)-1] {
+		named += len(g.Fields())
+	}
+	if want := fmt.Sprint("more that those of users did not tell: ", 120-named); answer.Size(gaps) > 700 || named == 0 || rest.Reason != want {
+		t.Errorf("%d bytes, %d named: %+v", answer.Size(gaps), named, gaps)
+	}
+	p := part{err: errors.New("late"), gaps: answer.Gaps{{Field: "containers.x", Reason: "y"}}}
+	want := []answer.Place{{Field: "engines./s", Reason: "late", Owner: "eve"}, {Field: "containers.x", Reason: "y", Owner: "eve"}}
+	if diff := cmp.Diff(want, p.places(engine.Socket{Path: "/s", Owner: 1000, User: "eve"})); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestMoreThanCanBeLookedAtIsAGap(t *testing.T) {
 	files := map[string]string{}
 	for i := range maxMachines + 1 {
