@@ -24,18 +24,21 @@ type Place struct {
 	Owner  string // who chose the name; "" is the system, or not known
 }
 
-// AddPlaces records the places that are named (see [Named]) and returns how many are not.
+// AddPlaces records the places that are named (see [Named]), those of one reason in one gap, and returns how many
+// are not.
 func (g *Gaps) AddPlaces(list []Place) (rest int) {
-	most := Size(*g) + maxNamedBytes
-	return Named(list, func(p Place) string { return p.Owner }, func(p Place) bool {
-		longer := slices.Clone(*g)
+	var told Gaps
+	rest = Named(list, func(p Place) string { return p.Owner }, func(p Place) bool {
+		longer := slices.Clone(told)
 		longer.also(strings.ReplaceAll(p.Field, ",", ";"), p.Reason)
-		if Size(longer) > most {
+		if Size(longer) > maxNamedBytes {
 			return false
 		}
-		*g = longer
+		told = longer
 		return true
 	})
+	*g = append(*g, told...)
+	return rest
 }
 
 // Names returns what is shown of the names of list that are named (see [Named]); nil for none.

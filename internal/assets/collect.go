@@ -23,18 +23,22 @@ const maxText = 100
 // Options control an inventory.
 type Options struct {
 	Limit    int       // rows of each list; 0 means all
+	Brief    bool      // no larger than a program takes, with up to DefaultLimit rows
 	Firewall string    // ACTIVE, DISABLED or UNKNOWN, as package firewall found it
 	Now      time.Time // of last_updated; the zero time means now
 }
 
 // Collect takes the inventory. Values that cannot be read are in Unavailable; the
 // only error is that of ctx. With up to DefaultLimit rows the document stays under
-// 19 KB; lists are cut further if necessary.
+// 19 KB, and a brief one under 8 KB; lists are cut further if necessary.
 func Collect(ctx context.Context, src Source, o Options) (Result, error) {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	c := collector{limit: o.Limit}
+	c := collector{limit: o.Limit, budget: budget}
+	if o.Brief {
+		c.budget = briefBudget
+	}
 	c.machine(src.Machine(ctx))
 	c.system(src.System(ctx))
 	c.protections(src.Protections(ctx))
@@ -53,9 +57,10 @@ func Collect(ctx context.Context, src Source, o Options) (Result, error) {
 
 // A collector fills one Asset and notes what is missing.
 type collector struct {
-	asset Asset
-	gaps  answer.Gaps
-	limit int
+	asset  Asset
+	gaps   answer.Gaps
+	limit  int
+	budget int // bytes
 }
 
 func (c *collector) result() Result {
@@ -64,7 +69,7 @@ func (c *collector) result() Result {
 		r.Unavailable = []answer.Gap{}
 	}
 	if c.limit > 0 && c.limit <= DefaultLimit {
-		fit(&r)
+		fit(&r, c.budget)
 	}
 	return r
 }

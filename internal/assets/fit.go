@@ -2,19 +2,22 @@
 
 package assets
 
-import "encoding/json"
+import "sentinel/internal/answer"
 
-// budget bounds a document of default length, in bytes of compact JSON. It leaves a
-// thousand characters for the header.
-const budget = 18_500
+// Bounds of a document of default length, and of a brief one, in bytes of compact JSON. They leave a
+// thousand characters, and five hundred, for the header.
+const (
+	budget      = 18_500
+	briefBudget = 7_500
+)
 
-// fit shortens the lists until the document is within its budget. Fifty rows of an
-// ordinary host are well below it, but names may be very long. The longer list
+// fit shortens the lists until the document has at most most bytes. Fifty rows of an
+// ordinary host are well below the larger budget, but names may be very long. The longer list
 // loses its last row first.
-func fit(r *Result) {
+func fit(r *Result, most int) {
 	n, s := &r.Asset.Network, &r.Asset.Storage
 	interfaces, volumes := sizes(n.Interfaces), sizes(s.Volumes)
-	left := budget - size(r)
+	left := most - answer.Size(r)
 	for left < 0 && len(n.Interfaces)+len(s.Volumes) > 0 {
 		if sum(interfaces) >= sum(volumes) {
 			left += interfaces[len(interfaces)-1]
@@ -32,17 +35,9 @@ func fit(r *Result) {
 func sizes[T any](rows []T) []int {
 	list := make([]int, len(rows))
 	for i := range rows {
-		list[i] = size(&rows[i]) + 1
+		list[i] = answer.Size(&rows[i]) + 1
 	}
 	return list
-}
-
-func size(v any) int {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return 0 // the types here always encode
-	}
-	return len(b)
 }
 
 func sum(list []int) int {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"sentinel/internal/answer"
 )
 
 // crowd is a host with n interfaces and n volumes, with every text as long, and as
@@ -54,6 +56,21 @@ func TestADefaultDocumentStaysWithinItsBudget(t *testing.T) {
 			if n > 0 && (len(network.Interfaces) == 0 || len(storage.Volumes) == 0) {
 				t.Errorf("%d rows of %q: a list was cut to nothing", n, text)
 			}
+		}
+	}
+}
+
+// A program that asked for no more gets no more, with names of any length.
+func TestABriefDocumentStaysWithinItsBudget(t *testing.T) {
+	for _, text := range []string{"a", "\u00e9", "\x1b"} {
+		f := crowd(1000, text)
+		r, err := Collect(t.Context(), f, Options{Limit: DefaultLimit, Brief: true, Firewall: "ACTIVE"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, s := r.Asset.Network, r.Asset.Storage
+		if answer.Size(r) > briefBudget || len(n.Interfaces) == 0 || len(s.Volumes) == 0 || !n.Truncated || !s.Truncated {
+			t.Errorf("%q: %d bytes, %d interfaces, %d volumes", text, answer.Size(r), len(n.Interfaces), len(s.Volumes))
 		}
 	}
 }

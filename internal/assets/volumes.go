@@ -14,7 +14,6 @@ import (
 
 const (
 	inspectWorkers = 8   // volumes inspected at a time, so that a dead one does not delay the others
-	maxVolumeGaps  = 4   // volumes whose gaps are listed individually
 	maxMountpoint  = 128 // characters shown
 )
 
@@ -96,17 +95,15 @@ func (c *collector) rootEncryption(volumes []Volume, states []VolumeState) {
 // volumeGaps lists the first volumes that did not answer in full and counts the
 // others.
 func (c *collector) volumeGaps(volumes []Volume, states []VolumeState) {
-	incomplete := 0
+	var places []answer.Place
 	for i, v := range volumes {
 		field, reason := lacks(v, states[i])
 		if reason == "" {
 			continue
 		}
-		if incomplete++; incomplete <= maxVolumeGaps {
-			c.gaps.Note("storage.volumes."+sanitize.Text(cmp.Or(v.Mountpoint, v.Device), 60)+field, reason)
-		}
+		places = append(places, answer.Place{Field: "storage.volumes." + sanitize.Text(cmp.Or(v.Mountpoint, v.Device), 60) + field, Reason: reason})
 	}
-	if more := incomplete - maxVolumeGaps; more > 0 {
+	if more := c.gaps.AddPlaces(places); more > 0 {
 		c.gaps.Note("storage.volumes", fmt.Sprintf("%d more volumes did not answer in full", more))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,6 +60,68 @@ func TestAFullTableOfProcessesIsRead(t *testing.T) {
 		}
 		if args[0] == "--top" && (d.Total == nil || *d.Total != crowded+len(already) || len(d.Processes) == 0) {
 			t.Errorf("not all are counted: %s", raw)
+		}
+	}
+}
+
+// bridged is a machine with an interface for each of 150 containers, and what each tool has of them.
+func bridged(t *testing.T) string {
+	t.Helper()
+	vm := os.DirFS(filepath.Join("..", "..", "testdata", "hosts", "vm"))
+	counters, err := fs.ReadFile(vm, "proc/net/dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	var addresses []byte
+	for n := range 150 {
+		name := fmt.Sprintf("veth%08x", n)
+		counters = fmt.Appendf(counters, "%s: %[2]d %[2]d 0 0 0 0 0 0 %[2]d %[2]d 0 0 0 0 0 0\n", name, 123_456_789_012+n)
+		for a := range 4 {
+			addresses = fmt.Appendf(addresses, "20010db811112222333344440000%02x%02x %02x 40 00 80 %s\n", a, n, 10+n, name)
+		}
+		for file, text := range map[string]string{"ifindex": fmt.Sprint(10 + n), "mtu": "1500", "flags": "0x1003", "operstate": "up", "address": "00:00:5e:00:53:01"} {
+			files["sys/class/net/"+name+"/"+file] = text + "\n"
+		}
+	}
+	root := testenv.Plant(t, files)
+	if err := os.CopyFS(root, vm); err != nil {
+		t.Fatal(err)
+	}
+	for name, raw := range map[string][]byte{"dev": counters, "if_inet6": addresses} {
+		if err := os.WriteFile(filepath.Join(root, "proc", "net", name), raw, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// With any number of interfaces a model gets no more than of another machine, and a person all that there were.
+func TestManyInterfacesFitAModel(t *testing.T) {
+	root := bridged(t)
+	type list struct {
+		Interfaces []any `json:"interfaces"`
+		Total      int   `json:"interfaces_total"`
+		Truncated  bool  `json:"truncated"`
+	}
+	for flag, tool := range map[string]string{"--network-stats": "get_network_stats", "--asset-info": "get_asset_info"} {
+		for _, args := range [][]string{{"--request", tool}, {flag, "--json"}} {
+			raw, status := run(t, root, args...)
+			var d struct {
+				Stats list `json:"stats"`
+				Asset struct {
+					Network list `json:"network"`
+				} `json:"asset"`
+			}
+			err := json.Unmarshal(raw, &d)
+			got := d.Stats
+			if tool == "get_asset_info" {
+				got = d.Asset.Network
+			}
+			asked, rows := args[0] == "--request", len(got.Interfaces)
+			if err != nil || status != fault.ExitOK || got.Total != 152 || !got.Truncated || asked && (len(raw) > usualAnswer || rows < 15) || !asked && rows != 50 {
+				t.Errorf("%v: %d bytes, %d of %d rows, truncated %v, status %d, %v", args, len(raw), rows, got.Total, got.Truncated, status, err)
+			}
 		}
 	}
 }

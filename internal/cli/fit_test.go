@@ -14,6 +14,7 @@ import (
 	"sentinel/internal/dnslookup"
 	"sentinel/internal/firewall"
 	"sentinel/internal/journal"
+	"sentinel/internal/network"
 	"sentinel/internal/processes"
 	"sentinel/internal/traceroute"
 )
@@ -62,6 +63,10 @@ func TestAnswersFitAModel(t *testing.T) {
 			Name: wide(64), Command: wide(160), User: "www-data", Unit: "web.service", StartID: "0a1b2c3d.123456789", Parent: &processes.Relative{PID: 1, Name: wide(15)},
 		})
 	}
+	traffic := &networkDocument{Header: answer.NewHeader("network_stats", true)}
+	for n := range network.InterfaceRows {
+		traffic.Stats.Interfaces = append(traffic.Stats.Interfaces, network.InterfaceStats{Name: fmt.Sprint(wide(14), n), BytesSent: 1 << 60, BytesRecv: 1 << 60, PacketsSent: 1 << 60})
+	}
 	for name, c := range map[string]struct {
 		d    any
 		fit  func()
@@ -73,6 +78,8 @@ func TestAnswersFitAModel(t *testing.T) {
 		"blocked": {blocked, func() { blocked.fit(usualAnswer) }, func() bool { return len(blocked.Entries) > 3 }, func() bool { return blocked.Truncated }},
 		"containers": {crowd, func() { crowd.Fit(usualAnswer - answer.Size(crowd.Header)) },
 			func() bool { return len(crowd.Containers) > 0 }, func() bool { return crowd.Truncated }},
+		"network": {traffic, func() { fit(traffic, usualAnswer, traffic.cut) },
+			func() bool { return len(traffic.Stats.Interfaces) > 20 }, func() bool { return traffic.Stats.Truncated }},
 		"records": {lookup, func() { lookup.fit() }, func() bool { return len(lookup.Records) > 0 }, func() bool { return lookup.Truncated }},
 		"process": {process, func() { fit(process, usualAnswer, process.Cut) },
 			func() bool { return len(process.OpenFiles.Files) > 1 && len(process.Ancestry) >= 4 },

@@ -20,6 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/testenv"
 )
 
@@ -321,7 +322,9 @@ func listed(value any, to *[]string) {
 			gap, _ := one.(map[string]any)
 			switch name {
 			case "unavailable":
-				*to = append(*to, "."+fmt.Sprint(gap["field"]))
+				for _, field := range (answer.Gap{Field: fmt.Sprint(gap["field"])}).Fields() {
+					*to = append(*to, "."+field)
+				}
 			case "skipped":
 				*to = append(*to, ".checks."+fmt.Sprint(gap["id"]))
 			}

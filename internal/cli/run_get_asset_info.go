@@ -19,7 +19,7 @@ type assetDocument struct {
 func runAssetInfo(ctx context.Context, s session, call invocation) (document, error) {
 	status := firewall.Assess(firewallFacts(ctx, s.host.Firewall))
 	result, err := assets.Collect(ctx, s.host.Assets, assets.Options{
-		Limit: call.capped(assets.DefaultLimit), Firewall: status.State,
+		Limit: call.capped(assets.DefaultLimit), Brief: call.brief(), Firewall: status.State,
 	})
 	if err != nil {
 		return nil, err

@@ -23,7 +23,19 @@ func runNetworkStats(ctx context.Context, s session, call invocation) (document,
 	if err != nil {
 		return nil, unavailable(ctx, "The network counters of this machine", err)
 	}
-	return networkDocument{answer.NewHeader(call.op.Action, true), report}, nil
+	d := &networkDocument{answer.NewHeader(call.op.Action, true), report}
+	if call.request {
+		fit(d, usualAnswer, d.cut)
+	}
+	return *d, nil
+}
+
+// cut leaves out the interfaces with the least traffic.
+func (d *networkDocument) cut() bool {
+	s := &d.Stats
+	more := len(s.Interfaces) > 0
+	s.Interfaces, s.Truncated = fewer(s.Interfaces), s.Truncated || more
+	return more
 }
 
 func (d networkDocument) view(p *page) {

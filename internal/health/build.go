@@ -152,20 +152,16 @@ func (r *Report) disks(f Facts, rows int, gaps *answer.Gaps) {
 		return
 	}
 	r.Disks = []Disk{}
-	unknown := 0
+	var unknown []answer.Place
 	for _, d := range *f.Disks {
-		switch {
-		case d.Err == nil:
+		if d.Err == nil {
 			r.Disks = append(r.Disks, newDisk(d))
-		case unknown < maxDisks:
-			gaps.Add("disks."+sanitize.Text(cmp.Or(d.Mountpoint, d.Device), 64), d.Err)
-			unknown++
-		default:
-			unknown++
+			continue
 		}
+		unknown = append(unknown, answer.Place{Field: "disks." + sanitize.Text(cmp.Or(d.Mountpoint, d.Device), 64), Reason: answer.Reason(d.Err)})
 	}
-	if unknown > maxDisks {
-		gaps.Note("disks", fmt.Sprintf("%d more could not be read", unknown-maxDisks))
+	if more := gaps.AddPlaces(unknown); more > 0 {
+		gaps.Note("disks", fmt.Sprintf("%d more could not be read", more))
 	}
 	slices.SortStableFunc(r.Disks, func(a, b Disk) int {
 		return cmp.Or(cmp.Compare(b.fullness(), a.fullness()), cmp.Compare(a.Mountpoint, b.Mountpoint))
