@@ -313,7 +313,16 @@ func Text(value []byte) (string, bool) {
 // ParseObject reads one object as strictly as a message, its names by spelling
 // alone.
 func ParseObject(text []byte) (members Object, ok bool) {
-	s := &scanner{in: text}
+	return parseObject(&scanner{in: text})
+}
+
+// ParseFolded reads one object as ParseObject does, for readers that fold case, as encoding/json does: at no
+// depth are two names of an object one to them.
+func ParseFolded(text []byte) (members Object, ok bool) {
+	return parseObject(&scanner{in: text, folds: true})
+}
+
+func parseObject(s *scanner) (members Object, ok bool) {
 	if s.next() != '{' {
 		return nil, false
 	}

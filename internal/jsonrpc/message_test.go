@@ -273,6 +273,17 @@ func TestObjectIsReadStrictly(t *testing.T) {
 	}
 }
 
+func TestNamesThatFoldToOneAreRefused(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"a":1,"b":{"A":[{"a":2}]}}`: true, `{}`: true, `{"ss":1,"\u00df":2}`: true,
+		`{"A":1,"a":2}`: false, `{"a":{"b":1,"\u0042":2}}`: false, `{"a":[[{"ok":1,"o\u212a":2}]]}`: false, `{"success":1,"\u017fuccess":2}`: false, `[]`: false, `{"a":1,"a":2}`: false,
+	} {
+		if _, ok := ParseFolded([]byte(text)); ok != want {
+			t.Errorf("%q: %v, want %v", text, ok, want)
+		}
+	}
+}
+
 // loose is the message that encoding/json sees: names in any case, the last of
 // equal ones.
 type loose struct {

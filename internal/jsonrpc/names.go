@@ -86,6 +86,9 @@ func (s *scanner) add(n *names, raw []byte) (name, why string) {
 			}
 		}
 	}
+	if s.folds {
+		key = []byte(fold(string(raw)))
+	}
 	switch {
 	case bytes.IndexByte(raw, 0) >= 0:
 		return name, fmt.Sprintf("the key %q holds a zero byte, at which some readers end it", shown())

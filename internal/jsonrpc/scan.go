@@ -77,6 +77,7 @@ type inner struct {
 type scanner struct {
 	in     []byte
 	at     int
+	folds  bool     // no two names of an object may differ by case alone, wherever it stands
 	names  [][]byte // of the objects that are open, those of each after those of the one around it
 	broken string   // why it is no JSON; "" while it is
 	doubt  string   // what makes it ambiguous
