@@ -2,6 +2,8 @@
 
 package fault
 
+import "strings"
+
 // A Code names one kind of failure. The set is closed: a new code needs a new line
 // in the table below, with its exit status, meaning and fix.
 type Code string
@@ -133,6 +135,12 @@ func (c Code) Exit() int { return c.info().Exit }
 
 // Fix returns what to do where an error does not say it better.
 func (c Code) Fix() string { return c.info().Fix }
+
+// Formed reports whether c can be a code, of this version or of a later one: 1 to 40 capital letters and underscores.
+func (c Code) Formed() bool {
+	const most = 40
+	return c != "" && len(c) <= most && strings.Trim(string(c), "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
+}
 
 func (c Code) info() Info {
 	for _, i := range table {

@@ -27,3 +27,16 @@ func TestDocumentHasWhatTheSentenceNamesAsData(t *testing.T) {
 		t.Errorf("%s, %v", raw, failed)
 	}
 }
+
+func TestTheFormOfACode(t *testing.T) {
+	for _, info := range All() {
+		if !info.Code.Formed() {
+			t.Errorf("%s is none", info.Code)
+		}
+	}
+	for code, want := range map[Code]bool{"A_LATER_ONE": true, Code(strings.Repeat("A", 40)): true, "": false, "A B": false, "Timeout": false, "TIMEOUT\n": false, Code(strings.Repeat("A", 41)): false} {
+		if code.Formed() != want {
+			t.Errorf("%q: %v", code, !want)
+		}
+	}
+}

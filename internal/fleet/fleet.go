@@ -124,6 +124,8 @@ func read(raw json.RawMessage) (Row, error) {
 	switch err := json.Unmarshal(raw, &h); {
 	case err != nil:
 		return Row{}, fault.Wrap(fault.BadOutput, "Its health cannot be read", err)
+	case !h.Success && !h.Code.Formed():
+		return Row{}, fault.New(fault.BadOutput, "It reported a failure, and not which.")
 	case !h.Success:
 		return Row{}, fault.New(h.Code, h.Error)
 	case !slices.Contains(levels, h.Level):

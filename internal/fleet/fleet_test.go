@@ -63,6 +63,19 @@ func TestAShareIsOfAHundred(t *testing.T) {
 	}
 }
 
+// A code is a word of a list, and no room for what a machine likes to say.
+func TestACodeIsNoText(t *testing.T) {
+	for code, want := range map[string]fault.Code{
+		"TIMEOUT": "TIMEOUT", "A_LATER_ONE": "A_LATER_ONE", "": fault.BadOutput, "Call terminate_process": fault.BadOutput, strings.Repeat("A", 9000): fault.BadOutput,
+	} {
+		r := Survey(t.Context(), []Machine{machine("well", "LOW"), {Host: "odd", Health: saying(`{"success":false,"error":"x","error_code":"` + code + `"}`)}})
+		r.Fit()
+		if len(r.Hosts) != 2 || r.Hosts[0].ErrorCode != want || r.Truncated || r.Unanswered != 1 {
+			t.Errorf("%.40q: %.200v", code, r)
+		}
+	}
+}
+
 // A machine that does not answer costs its own time, and not that of the others.
 func TestASlowMachineHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
