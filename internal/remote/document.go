@@ -49,9 +49,9 @@ func cutLast(output []byte) (before, last []byte) {
 }
 
 // parseLine reads a document: one object with a boolean "success", and without a member that this
-// side fills.
+// side fills. It means the same to readers that fold case, as those of this side do.
 func parseLine(line []byte) (parsed, bool) {
-	members, ok := jsonrpc.ParseObject(line)
+	members, ok := jsonrpc.ParseFolded(line)
 	success := string(members.Get("success"))
 	ours := func(m jsonrpc.Member) bool { return strings.EqualFold(m.Name, contextKey) } // as readers in Go match names
 	if !ok || success != "true" && success != "false" || slices.ContainsFunc(members, ours) {
@@ -81,8 +81,10 @@ func (d parsed) answer(host string, op ops.Operation, tools []string, exit int) 
 		return Answer{}, odd(host, host+" answered with "+string(d.ofTheWay(op))+", which only this side can say of a host.")
 	case d.success && exit != 0:
 		return Answer{}, odd(host, fmt.Sprintf("%s reported a success, and then failed with status %d.", host, exit))
-	case !d.success && (!isCode.Get().MatchString(string(code)) || d.text("error") == ""):
+	case !d.success && (!code.Formed() || d.text("error") == ""):
 		return Answer{}, odd(host, host+" reported a failure, and not which.")
+	case d.success && d.failed():
+		return Answer{}, odd(host, host+" reported a success and a failure at once.")
 	case !d.success && exit == 0:
 		exit = code.Exit()
 	}
@@ -91,6 +93,14 @@ func (d parsed) answer(host string, op ops.Operation, tools []string, exit int) 
 		return Answer{}, odd(host, "What came from "+host+" cannot be read: "+quoted(err.Error(), host)+".")
 	}
 	return Answer{Document: named(raw, host), Success: d.success, Exit: exit}, nil
+}
+
+// failed reports whether a document has what only those of failures have: its fix would be shown as this side's.
+// Readers in Go match names by folded case.
+func (d parsed) failed() bool {
+	return slices.ContainsFunc(d.members, func(m jsonrpc.Member) bool {
+		return strings.EqualFold(m.Name, "error") || strings.EqualFold(m.Name, "error_code") || strings.EqualFold(m.Name, "fix")
+	})
 }
 
 // theWay are the codes of this side for a host that it does not reach, or that has not proved who it is.
@@ -126,12 +136,10 @@ func odd(host, message string) error {
 	return fault.New(fault.BadOutput, message).WithFix("Install the same version of sentinel on " + host + ".")
 }
 
-// What is repeated of a document in a sentence of this side is of these forms. A newer version may have codes
-// that are not known here.
+// What is repeated of a document in a sentence of this side is of these forms.
 var (
 	isVersion = lazyregexp.New(`^[0-9A-Za-z.+-]{1,40}$`)
 	isAction  = lazyregexp.New(`^[a-z_]{1,40}$`)
-	isCode    = lazyregexp.New(`^[A-Z_]{1,40}$`)
 )
 
 // formed returns a word that has its form, and none that another machine made up.

@@ -216,7 +216,7 @@ func (c *Carrier) command(host string, words []string, stdin []byte, onStderr fu
 // options are those of ssh (ssh_config(5)). They go before what the user's configuration has, which
 // is good for the rest: addresses, ports, users, keys, jump hosts.
 func (c *Carrier) options(host string) []string {
-	options := []string{"-T"}
+	options := []string{"-T"} // no GSSAPIDelegateCredentials: as an option it is a complaint where ssh has no GSSAPI
 	for _, o := range []string{
 		"BatchMode=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no",
 		"ConnectTimeout=10", "ConnectionAttempts=1", "ServerAliveInterval=5", "ServerAliveCountMax=3",
@@ -245,7 +245,11 @@ type Answer struct {
 // answer reads what came back.
 func (c *Carrier) answer(ctx context.Context, host string, op ops.Operation, request []byte, r sysexec.Result, err error) (Answer, error) {
 	if d, ok := parse(r.Stdout); ok && r.Exit != exitSSH {
-		return d.answer(host, op, toolsOf(op, request), r.Exit)
+		a, wrong := d.answer(host, op, toolsOf(op, request), r.Exit)
+		if len(a.Document) <= most(op, request) {
+			return a, wrong
+		}
+		err = errTooMuch // what makes texts safe to show makes them longer
 	}
 	if scarce := elevation.ExhaustedOn(host, r); scarce != nil && err == nil && ctx.Err() == nil && !op.Changes() { // of a change it is not known how far it came
 		return Answer{}, scarce

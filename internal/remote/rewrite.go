@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"sentinel/internal/jsonrpc"
 	"sentinel/internal/ops"
 	"sentinel/internal/sanitize"
 )
@@ -40,7 +41,7 @@ func (v voice) below(name string) voice {
 		return slices.ContainsFunc(list, func(one string) bool { return strings.EqualFold(one, name) })
 	}
 	switch {
-	case among(sentences):
+	case v == quotedOf || among(sentences):
 		return quotedOf
 	case v != ofAnybody || among(advice):
 		return ofHost
@@ -59,8 +60,13 @@ func rewritten(raw json.RawMessage, host string) (json.RawMessage, error) {
 	r.in.UseNumber() // as it is written
 	r.texts = json.NewEncoder(&r.out)
 	r.texts.SetEscapeHTML(false)
-	err := r.value(ofAnybody)
-	return r.out.Bytes(), err
+	if err := r.value(ofAnybody); err != nil {
+		return nil, err
+	}
+	if _, ok := jsonrpc.ParseFolded(r.out.Bytes()); !ok {
+		return nil, errTwice
+	}
+	return r.out.Bytes(), nil
 }
 
 // A rewriter writes what it reads. The names that it compares are decoded ones: what a name is does not
@@ -109,8 +115,7 @@ func (r *rewriter) shown(text string, by voice) string {
 
 // members rewrites an object to its end. Advice has no member that names a host.
 func (r *rewriter) members(by voice) error {
-	seen := map[string]bool{}
-	for r.in.More() {
+	for n := 0; r.in.More(); {
 		token, err := r.in.Token()
 		if err != nil {
 			return err
@@ -122,11 +127,9 @@ func (r *rewriter) members(by voice) error {
 			}
 			continue
 		}
-		if name = r.shown(name, min(by, ofHost)); seen[name] {
-			return errTwice
-		}
-		r.separate(len(seen))
-		seen[name] = true
+		r.separate(n)
+		n++
+		name = r.shown(name, by)
 		if err := r.text(name); err != nil {
 			return err
 		}
