@@ -216,9 +216,9 @@ func (c *Carrier) command(host string, words []string, stdin []byte, onStderr fu
 // options are those of ssh (ssh_config(5)). They go before what the user's configuration has, which
 // is good for the rest: addresses, ports, users, keys, jump hosts.
 func (c *Carrier) options(host string) []string {
-	options := []string{"-T"} // no GSSAPIDelegateCredentials: as an option it is a complaint where ssh has no GSSAPI
+	options := []string{"-T", "-k"} // no GSSAPIDelegateCredentials: as an option it is a complaint where ssh has no GSSAPI
 	for _, o := range []string{
-		"BatchMode=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no",
+		"BatchMode=yes", "StrictHostKeyChecking=yes", "VerifyHostKeyDNS=no", "NoHostAuthenticationForLocalhost=no", "UpdateHostKeys=no",
 		"ConnectTimeout=10", "ConnectionAttempts=1", "ServerAliveInterval=5", "ServerAliveCountMax=3",
 		"ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no", "Tunnel=no", "PermitLocalCommand=no", "RemoteCommand=none",
 		"LogLevel=ERROR",

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,9 +72,9 @@ func TestTheCommandOfSSH(t *testing.T) {
 		t.Errorf("document %s", a.Document)
 	}
 	got := o.seen[0]
-	want := []string{"-T"}
+	want := []string{"-T", "-k"}
 	for _, option := range []string{
-		"BatchMode=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no", "ConnectTimeout=10", "ConnectionAttempts=1", "ServerAliveInterval=5", "ServerAliveCountMax=3",
+		"BatchMode=yes", "StrictHostKeyChecking=yes", "VerifyHostKeyDNS=no", "NoHostAuthenticationForLocalhost=no", "UpdateHostKeys=no", "ConnectTimeout=10", "ConnectionAttempts=1", "ServerAliveInterval=5", "ServerAliveCountMax=3",
 		"ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no", "Tunnel=no", "PermitLocalCommand=no", "RemoteCommand=none", "LogLevel=ERROR",
 		"ControlMaster=auto", "ControlPath=/run/user/1000/sentinel-ssh/ba7a3c1d%C", "ControlPersist=300",
 	} {
@@ -94,6 +95,37 @@ func TestTheCommandOfSSH(t *testing.T) {
 	c.sockets = ""
 	if _, err := c.Run(t.Context(), "web1", operation(t, "get_top_processes"), nil, nil); err != nil || !slices.Contains(o.seen[1].Args, "ControlPath=none") {
 		t.Errorf("without a directory for sockets: %v, %v", err, o.seen[1].Args)
+	}
+}
+
+// A real ssh takes the options for its own, whatever the user's configuration has.
+func TestTheConfigurationOfSSHWeakensNothing(t *testing.T) {
+	ssh, err := exec.LookPath("ssh")
+	if err != nil {
+		t.Skip(err)
+	}
+	config := filepath.Join(t.TempDir(), "config")
+	weak := "StrictHostKeyChecking no\nVerifyHostKeyDNS yes\nNoHostAuthenticationForLocalhost yes\nUpdateHostKeys yes\nForwardAgent yes\nForwardX11 yes\nTunnel yes\nPermitLocalCommand yes\nClearAllForwardings no\nRemoteCommand id\nGSSAPIDelegateCredentials yes\n"
+	if err := os.WriteFile(config, []byte(weak), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, _ := carrier(t, nil)
+	out, err := exec.Command(ssh, slices.Concat([]string{"-F", config, "-G"}, c.options("web1"), []string{"--", "web1"})...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	have := strings.Split(string(out), "\n")
+	for _, want := range []string{
+		"stricthostkeychecking true", "verifyhostkeydns false", "nohostauthenticationforlocalhost no", "updatehostkeys false", "forwardagent no", "forwardx11 no", "tunnel false", "permitlocalcommand no", "clearallforwardings yes",
+	} {
+		if !slices.Contains(have, want) {
+			t.Errorf("not %s", want)
+		}
+	}
+	for _, weak := range []string{"gssapidelegatecredentials yes", "remotecommand id"} { // ssh without GSSAPI does not name the first
+		if slices.Contains(have, weak) {
+			t.Error(weak)
+		}
 	}
 }
 
