@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"sentinel/internal/answer"
@@ -109,6 +110,7 @@ func (s session) sendTo(ctx context.Context, call invocation, way route, last *d
 		if err != nil {
 			return err
 		}
+		d.Sender = strconv.Itoa(s.behind())
 		limited, cancel := beforeDeadline(ctx)
 		defer cancel()
 		*last = way.send(limited, d)

@@ -115,11 +115,15 @@ func (s session) with(r route, f func(s session) error) error {
 	}
 	plain := s
 	plain.root = false
-	uid := 0
+	return privilege.AsUser(s.behind(), func() error { return f(plain) })
+}
+
+// behind is the uid of who asks: that of the user behind sudo, or root's.
+func (s session) behind() int {
 	if s.who.SudoUID != nil {
-		uid = *s.who.SudoUID
+		return *s.who.SudoUID
 	}
-	return privilege.AsUser(uid, func() error { return f(plain) })
+	return 0
 }
 
 // A delivery is the outcome for a document at one receiver.
@@ -201,7 +205,7 @@ func (r route) delivery(d webhook.Document, sent spool.Sent) delivery {
 // remark adds notes about the spool.
 func (t *delivery) remark(sent spool.Sent) {
 	if sent.Dropped > 0 {
-		t.Notes = append(t.Notes, counted(sent.Dropped, "document")+" that waited had to be dropped, the oldest first, to keep the bounds of webhook.spool.")
+		t.Notes = append(t.Notes, counted(sent.Dropped, "document")+" that waited had to be dropped, the oldest first and reports last, to keep the bounds of webhook.spool.")
 	}
 	if sent.Unwanted > 0 {
 		t.Notes = append(t.Notes, counted(sent.Unwanted, "document")+" that waited had to be set aside, because the receiver did not want it.")

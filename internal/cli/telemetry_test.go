@@ -4,6 +4,8 @@ package cli
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,6 +52,41 @@ func TestTelemetryIsTheHealthDocumentWithItsVersion(t *testing.T) {
 		}
 		if got.SchemaVersion != 1 || got.DeliveryID != d.ID || !strings.HasPrefix(d.ID, "msg_") || got.Tags["role"] != "web" || got.Action != "system_health" || got.ThreatLevel == "" || len(d.Body) > maxHealth+1000 {
 			t.Errorf("%s: %s", name, d.Body)
+		}
+	}
+}
+
+// What a report keeps for its receiver is told apart from what a user had sent there.
+func TestWhoHadADocumentSentIsKept(t *testing.T) {
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer receiver.Close()
+	h, err := local.Open(filepath.Join("..", "..", "testdata", "hosts", "container"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := session{host: h, config: config.Default(), stateDir: t.TempDir(), root: true}
+	s.config.Webhook.Endpoints = []config.Endpoint{{URL: receiver.URL}}
+	routes, err := s.endpoints()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := s.outbox(t.Context(), routes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deliveries := sendAll(t.Context(), made.documents, routes)
+	for _, uid := range []*int{nil, new(1000)} {
+		s.who.SudoUID = uid
+		var last delivery
+		if _, err := s.sendTo(t.Context(), invocation{}, routes[0], &last); fault.From(err).Code != fault.WebhookQueued {
+			t.Fatal(err)
+		}
+		deliveries = append(deliveries, last)
+	}
+	for i, sender := range []string{"", ".0", ".1000"} {
+		pattern := filepath.Join(s.stateDir, spoolName, "*", "*-"+deliveries[i].DeliveryID+sender+".doc")
+		if found, err := filepath.Glob(pattern); err != nil || len(found) != 1 {
+			t.Errorf("%s: %v, %v", pattern, found, err)
 		}
 	}
 }

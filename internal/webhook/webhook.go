@@ -24,8 +24,9 @@ const SchemaVersion = 1
 // A Document is what is delivered. A receiver that gets the same ID twice got the
 // same document twice.
 type Document struct {
-	ID   string
-	Body []byte // JSON
+	ID     string
+	Body   []byte // JSON
+	Sender string // uid of the user who had it sent, "" for a report of this machine; it decides what is kept, and is not sent
 }
 
 // NewID returns an ID that no other document has.

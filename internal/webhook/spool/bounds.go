@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// enforceBounds drops documents that are too old, and then the oldest ones until
-// the rest is small enough. It returns what is left and how many it dropped.
+// enforceBounds drops documents that are too old, and of the rest those that there is no room for. It returns
+// what is left and how many it dropped.
 //
 // A document from the future was written before the clock was set back. It counts
 // as written now, or it would stay until the clock has caught up. own is the document that was
@@ -22,16 +22,15 @@ func (s *Spool) enforceBounds(own entry) (left []entry, dropped int, err error) 
 		return nil, 0, err
 	}
 	s.restartAges(all, own)
-	now, total := s.now(), int64(0)
+	now := s.now()
+	young := slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return now.Sub(e.at) > s.maxAge })
+	stays := s.room(young)
 	for _, e := range all {
-		total += e.size
-	}
-	for _, e := range all {
-		if now.Sub(e.at) > s.maxAge || total > s.maxBytes {
+		if !stays[e] {
 			if err := s.remove(e); err != nil {
 				return nil, dropped, err
 			}
-			total, dropped = total-e.size, dropped+1
+			dropped++
 			continue
 		}
 		if e.at.Sub(now) > maxClockSkew {
@@ -40,6 +39,36 @@ func (s *Spool) enforceBounds(own entry) (left []entry, dropped int, err error) 
 		left = append(left, e)
 	}
 	return left, dropped, nil
+}
+
+// room returns the documents that there is room for, of a list with the oldest first. What users had sent goes
+// before reports of this machine, or whoever may send would push out what its owner waits for; of users the one
+// with most loses the oldest first.
+func (s *Spool) room(list []entry) map[entry]bool {
+	stays, total := map[entry]bool{}, int64(0)
+	queues, sizes := map[string][]entry{}, map[string]int64{} // by sender
+	for _, e := range list {
+		stays[e], total = true, total+e.size
+		queues[e.sender] = append(queues[e.sender], e)
+		sizes[e.sender] += e.size
+	}
+	for total > s.maxBytes {
+		most := greediest(sizes)
+		oldest := queues[most][0]
+		queues[most], sizes[most], total = queues[most][1:], sizes[most]-oldest.size, total-oldest.size
+		delete(stays, oldest)
+	}
+	return stays
+}
+
+// greediest returns the user with most, "" where only reports are left.
+func greediest(sizes map[string]int64) (most string) {
+	for sender, size := range sizes {
+		if sender != "" && size > 0 && (most == "" || size > sizes[most] || size == sizes[most] && sender < most) {
+			most = sender
+		}
+	}
+	return most
 }
 
 // restartAges makes documents new again when all but own are too old at once. Then

@@ -62,17 +62,22 @@ func New(dir, url string, maxBytes int64, maxAge time.Duration) *Spool {
 	return &Spool{dir: filepath.Join(dir, hex.EncodeToString(sum[:8])), maxBytes: maxBytes, maxAge: maxAge, now: time.Now, lockTimeout: 15 * time.Second}
 }
 
-// An entry is a file, whose name is NUMBER-TIME-ID.doc with the time in seconds
-// since 1970.
+// An entry is a file, whose name is NUMBER-TIME-ID.doc or NUMBER-TIME-ID.SENDER.doc with the time in
+// seconds since 1970.
 type entry struct {
 	number int64
 	at     time.Time
 	id     string
+	sender string // see webhook.Document
 	size   int64
 }
 
 func (e entry) name() string {
-	return fmt.Sprintf("%015d-%d-%s%s", e.number, e.at.Unix(), e.id, suffix)
+	name := fmt.Sprintf("%015d-%d-%s", e.number, e.at.Unix(), e.id)
+	if e.sender != "" {
+		name += "." + e.sender
+	}
+	return name + suffix
 }
 
 // parseName parses the name of a file; only documents are entries.
@@ -84,7 +89,8 @@ func parseName(name string) (entry, bool) {
 	}
 	number, err1 := strconv.ParseInt(parts[0], 10, 64)
 	at, err2 := strconv.ParseInt(parts[1], 10, 64)
-	e := entry{number: number, at: time.Unix(at, 0), id: parts[2]}
+	id, sender, _ := strings.Cut(parts[2], ".")
+	e := entry{number: number, at: time.Unix(at, 0), id: id, sender: sender}
 	return e, err1 == nil && err2 == nil && number > 0 && e.name() == name
 }
 
@@ -164,7 +170,7 @@ func (s *Spool) put(d webhook.Document) (entry, error) {
 	if err != nil {
 		return entry{}, err
 	}
-	e := entry{number: 1, at: s.now(), id: d.ID}
+	e := entry{number: 1, at: s.now(), id: d.ID, sender: d.Sender}
 	if n := len(waiting); n > 0 {
 		e.number = waiting[n-1].number + 1
 	}
@@ -208,7 +214,7 @@ func (s *Spool) read(e entry) (webhook.Document, error) {
 		return webhook.Document{}, err
 	}
 	body, err := decode(raw)
-	return webhook.Document{ID: e.id, Body: body}, err
+	return webhook.Document{ID: e.id, Body: body, Sender: e.sender}, err
 }
 
 func (s *Spool) remove(e entry) error {

@@ -193,6 +193,46 @@ func TestAFullSpoolDropsTheOldestAndSaysSo(t *testing.T) {
 	same(t, "arrived", s.to.got, []string{"msg_002", "msg_003", "msg_004", "msg_005"})
 }
 
+// Whoever may have the machine's state sent has no say in what its owner waits for, nor one user in what
+// another has sent.
+func TestSendingsPushOutNoReports(t *testing.T) {
+	s := newStage(t)
+	s.to.down = true
+	s.maxBytes = 6 * int64(len(encode(webhook.Document{Body: []byte("body of msg_001")})))
+	send := func(sender string) Sent {
+		s.n++
+		id := fmt.Sprintf("msg_%03d", s.n)
+		return s.Send(t.Context(), webhook.Document{ID: id, Body: []byte("body of " + id), Sender: sender}, s.to)
+	}
+	for _, sender := range []string{"", "1001", "", "1000", "1000", "1000"} {
+		same(t, "dropped", send(sender).Dropped, 0)
+	}
+	same(t, "dropped by one more of 1000", send("1000").Dropped, 1) // msg_004, not msg_002 or a report
+	for range 20 {
+		send("0") // root's own, and a model's that has root
+	}
+	left, err := s.list()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var who []string
+	for _, e := range left {
+		who = append(who, e.id+" "+e.sender)
+	}
+	if diff := cmp.Diff([]string{"msg_001 ", "msg_002 1001", "msg_003 ", "msg_006 1000", "msg_007 1000", "msg_027 0"}, who); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+	for range 6 {
+		send("")
+	}
+	if got := send("1000"); got.Kept || got.Dropped != 1 || got.Waiting != 6 {
+		t.Errorf("where reports have all the room: %+v", got)
+	}
+	s.to.down, s.to.got = false, nil
+	send("1000")
+	same(t, "arrived", s.to.got, []string{"msg_028", "msg_029", "msg_030", "msg_031", "msg_032", "msg_033", "msg_035"})
+}
+
 // Where there is no room for a single document, it is sent all the same, and its
 // end is told as it was.
 func TestWithoutRoomItIsSentAndNotKept(t *testing.T) {
@@ -398,11 +438,15 @@ func TestLeftoversOfCrashesAreRemovedInTime(t *testing.T) {
 }
 
 func TestOnlyOwnNamesAreDocuments(t *testing.T) {
-	e := entry{number: 7, at: began, id: "msg_a-b"}
+	e := entry{number: 7, at: time.Unix(began.Unix(), 0), id: "msg_a-b"}
 	if got, ok := parseName(e.name()); !ok || got.number != 7 || !got.at.Equal(began) || got.id != "msg_a-b" {
 		t.Errorf("%+v", got)
 	}
-	for _, name := range []string{"", "x", ".doc", "1-2-x.doc", "000000000000007-1-x.corrupt", "000000000000000-1-x.doc", "-00000000000007-1-x.doc", "000000000000007-01-x.doc", "000000000000007-x-x.doc", lockName} {
+	e.sender = "1000"
+	if got, ok := parseName(e.name()); !ok || got != e || e.name() != "000000000000007-1772366400-msg_a-b.1000.doc" {
+		t.Errorf("%+v of %s", got, e.name())
+	}
+	for _, name := range []string{"", "x", ".doc", "1-2-x.doc", "000000000000007-1-x.corrupt", "000000000000000-1-x.doc", "-00000000000007-1-x.doc", "000000000000007-01-x.doc", "000000000000007-x-x.doc", "000000000000007-1-x..doc", lockName} {
 		if e, ok := parseName(name); ok {
 			t.Errorf("%q is %+v", name, e)
 		}
