@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/fault"
 	"sentinel/internal/fleet"
 	"sentinel/internal/health"
@@ -274,6 +275,31 @@ func TestAnswersFromElsewhereCanBeShown(t *testing.T) {
 	}
 	if err := showable(&loginsDocument{}); fault.From(err).Code != fault.BadOutput {
 		t.Errorf("what lacks everything: %v", err)
+	}
+}
+
+// What an answer is refused for is in no document of this version: names that fold to one, and in a success
+// what failures have.
+func TestEveryAnswerIsTakenFromElsewhere(t *testing.T) {
+	ssh := &behindSSH{}
+	carrier, err := reaching(t, ssh).carrier()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range ops.All() {
+		d := reflect.New(operations()[op.Name].result)
+		fill(d.Elem(), 0)
+		dry := dryDocument{Header: answer.NewHeader("x", true), DryRun: true, Preview: d.Interface(), Asking: &asking{}}
+		for _, document := range []any{d.Interface(), dry} {
+			raw, err := json.Marshal(document)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ssh.answer = printed(strings.Replace(string(raw), `"action":"x"`, `"action":"`+op.Action+`"`, 1), 0)
+			if a, err := carrier.Run(t.Context(), "web1", op, nil, nil); err != nil || !a.Success {
+				t.Errorf("%s: %v: %s", op.Name, err, raw)
+			}
+		}
 	}
 }
 
