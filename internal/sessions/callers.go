@@ -18,7 +18,7 @@ type callers struct {
 	told   bool
 	became func(pid int) bool // whether a process, or one below it, is of such an account or root's
 	person func(pid int) bool // or of a person's
-	anyone func(pid int) bool // or of anybody's
+	anyone func(pid int) bool // or of anybody's, or has been
 }
 
 // callers finds the accounts that this run has come through. Whoever is handed on to a process that
@@ -27,7 +27,9 @@ func (f *finder) callers() *callers {
 	c := &callers{finder: f, uids: map[int]bool{}, names: map[string]bool{}}
 	c.became = f.atOrBelow(func(pid int) bool { return f.is(pid, c.may) })
 	c.person = f.atOrBelow(func(pid int) bool { return f.is(pid, func(d Description) bool { return !d.System }) })
-	c.anyone = f.atOrBelow(func(pid int) bool { return f.is(pid, func(Description) bool { return true }) })
+	c.anyone = f.atOrBelow(func(pid int) bool {
+		return f.describe(pid).Ended || f.is(pid, func(Description) bool { return true })
+	})
 	for _, u := range f.snapshot.Users {
 		c.add(u)
 	}
@@ -56,13 +58,13 @@ func (c *callers) mayLead(l *login) bool {
 	if c.leads(l) {
 		return true
 	}
-	persons := func(pid int) bool { return !c.describe(pid).System }
+	persons := func(pid int) bool { d := c.describe(pid); return !d.System && !d.Ended }
 	return !c.told && (l.record != nil || l.trusted && (slices.ContainsFunc(l.members, persons) || slices.ContainsFunc(c.contents(l), c.person)))
 }
 
 // leads reports whether what is in a session shows that this run can come from it.
 func (c *callers) leads(l *login) bool {
-	if r := l.record; l.User == "" || r != nil && (r.User == "root" || c.names[r.User]) {
+	if r := l.record; l.User == "" && !c.begunByEnded(l) || r != nil && (r.User == "root" || c.names[r.User]) {
 		return true
 	}
 	contents := c.contents(l)
@@ -72,6 +74,12 @@ func (c *callers) leads(l *login) bool {
 	}
 	others := func(pid int) bool { return !c.ofRoot(pid) }
 	return l.record == nil && !slices.ContainsFunc(l.members, others) && !slices.ContainsFunc(contents, c.anyone) // a session of root that has no process
+}
+
+// begunByEnded reports whether it is not known whose a session is because what it begins with has ended: any user
+// has processes that do, at any moment.
+func (c *callers) begunByEnded(l *login) bool {
+	return slices.ContainsFunc(slices.Concat(l.begins, l.members), func(pid int) bool { return c.describe(pid).Ended })
 }
 
 // contents lists the processes that a session begins with: at its terminals, or what its server has started
@@ -115,7 +123,7 @@ func (f *finder) atOrBelow(want func(pid int) bool) func(pid int) bool {
 // that: anybody runs one that lends the rights of an account, and is not that for it.
 func (f *finder) is(pid int, want func(Description) bool) bool {
 	d := f.describe(pid)
-	return want(d) && !d.Lent && !f.letsIn(pid)
+	return !d.Ended && want(d) && !d.Lent && !f.letsIn(pid)
 }
 
 // entrances are the programs of root that ask who somebody is, beside SSH servers and those that lend the

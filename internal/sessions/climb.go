@@ -73,12 +73,11 @@ func (f *finder) terminals() []seed {
 // consoles finds root's login programs at terminals of the machine itself at which somebody has logged in.
 // Without a session manager nothing else tells of that.
 func (f *finder) consoles() (list []seed) {
-	goesOn := func(pid int) bool { return !f.letsIn(pid) }
 	for _, p := range f.snapshot.Processes {
 		if p.Pseudo || p.Terminal == "" || !f.entrance(p.PID) || slices.ContainsFunc(f.ancestry(p.Parent), f.entrance) {
 			continue
 		}
-		if slices.ContainsFunc(f.some(p.PID), goesOn) {
+		if slices.ContainsFunc(f.some(p.PID), f.goesOn) {
 			list = append(list, seed{pid: p.PID, console: true})
 		}
 	}
@@ -122,7 +121,7 @@ func (f *finder) personal(pid int) bool {
 // one, as at(1) and exim do: the user chose what it has open, and what it is called.
 func (f *finder) ofRoot(pid int) bool {
 	d := f.describe(pid)
-	return d.UID == 0 && !d.Lent
+	return d.UID == 0 && !d.Lent && !d.Ended
 }
 
 func (f *finder) ofSystem(pid int) bool {

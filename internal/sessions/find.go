@@ -278,7 +278,7 @@ func (f *finder) gap(pid int, err error) {
 func (f *finder) describe(pid int) Description {
 	known, ok := f.described[pid]
 	if !ok {
-		known, _ = f.source.Describe(f.ctx, pid) //nolint:errcheck // what is unknown stays zero, and so root's
+		known, _ = f.source.Describe(f.ctx, pid) //nolint:errcheck // what is unknown stays zero, and so root's; what has ended is told
 		f.described[pid] = known
 	}
 	return known

@@ -14,9 +14,11 @@ type prompt struct {
 // that ask who somebody is, and nothing has recorded a login. As with SSH, whoever tries passwords could
 // not be blocked otherwise, being connected almost all the time.
 func (f *finder) awaitsPerson(s seed, record *Login) bool {
-	goesOn := func(pid int) bool { return !f.letsIn(pid) }
-	return s.terminal != "" && record == nil && f.describe(s.pid).Login == "" && !slices.ContainsFunc(f.some(s.pid), goesOn)
+	return s.terminal != "" && record == nil && f.describe(s.pid).Login == "" && !slices.ContainsFunc(f.some(s.pid), f.goesOn)
 }
+
+// goesOn reports whether a process shows that somebody has got in: one that runs, and does more than let people in.
+func (f *finder) goesOn(pid int) bool { return !f.describe(pid).Ended && !f.letsIn(pid) }
 
 // findPrompts adds the servers of such terminals that take connections, since people log in through them.
 func (f *finder) findPrompts() {

@@ -153,7 +153,7 @@ func (f *finder) user(s seed, record *Login) string {
 			continue
 		}
 		seen[queue[0]] = true
-		if d := f.describe(queue[0]); !d.System {
+		if d := f.describe(queue[0]); !d.System && !d.Ended {
 			return d.User
 		}
 		if s.terminal == "" || f.processes[queue[0]].Terminal == s.terminal {

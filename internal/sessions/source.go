@@ -19,7 +19,8 @@ type Source interface {
 	// Holders finds processes that have the sockets open. A socket that nobody was found for is
 	// missing, and why is an error beside the rest.
 	Holders(ctx context.Context, list []Socket) (map[SocketID][]int, error)
-	// Describe reads more about a process. What cannot be read stays zero.
+	// Describe reads more about a process. What cannot be read stays zero, with an error where that is the account.
+	// That a process has ended is no error.
 	Describe(ctx context.Context, pid int) (Description, error)
 	// Peers returns with whom UDP ports have exchanged packets, for sockets that are not connected.
 	Peers(ctx context.Context, ports []uint16) ([]Peer, error)
@@ -112,6 +113,9 @@ type Files struct {
 
 // A Description is what more is known about a process.
 type Description struct {
+	// Ended is set for a process that has ended, also where its parent has not asked for it yet (a zombie). It is
+	// nobody's: nothing else is told of it.
+	Ended  bool
 	UID    int  // the real one, where the system tells it
 	System bool // root or an account of the system; no person's
 	User   string

@@ -8,7 +8,6 @@ package sessions
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"io/fs"
@@ -164,13 +163,11 @@ func (r *reading) Holders(_ context.Context, list []sessions.Socket) (map[sessio
 	return found, nil
 }
 
-var errNoProcess = errors.New("ps does not list it")
-
-// Describe implements [sessions.Source].
+// Describe implements [sessions.Source]. What ps does not list has ended: it is asked after what lists the sockets.
 func (r *reading) Describe(_ context.Context, pid int) (sessions.Description, error) {
 	p, ok := r.rows[pid]
 	if !ok {
-		return sessions.Description{}, errNoProcess
+		return sessions.Description{Ended: true}, nil
 	}
 	line := r.lines[pid]
 	if line == "" {

@@ -18,8 +18,17 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// Describe implements [sessions.Source].
+// Describe implements [sessions.Source]. Whether the process goes on is asked last: what was read of one that has
+// ended meanwhile may be that of another account.
 func (r *reading) Describe(_ context.Context, pid int) (sessions.Description, error) {
+	d, err := r.describe(pid)
+	if p, end := r.proc.Process(pid); procfs.Ended(end) || end == nil && p.Zombie() {
+		return sessions.Description{Ended: true}, nil
+	}
+	return d, err
+}
+
+func (r *reading) describe(pid int) (sessions.Description, error) {
 	uid, err := r.proc.UID(pid)
 	if err != nil {
 		return sessions.Description{}, err

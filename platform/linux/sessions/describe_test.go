@@ -83,6 +83,39 @@ func TestProgramsThatLendAnAccountAreTold(t *testing.T) {
 	}
 }
 
+// What has ended is told, also where nobody has asked for it yet, and is nobody's.
+func TestProcessesThatHaveEndedAreTold(t *testing.T) {
+	cmd := exec.Command("true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r, pid := &reading{Reader: New("/")}, cmd.Process.Pid
+	testenv.WaitFor(t, "a zombie", func() bool { p, err := r.proc.Process(pid); return err == nil && p.Zombie() })
+	zombie, err := r.Describe(t.Context(), pid)
+	if end := cmd.Wait(); err != nil || end != nil {
+		t.Fatal(err, end)
+	}
+	gone, err := r.Describe(t.Context(), pid)
+	for _, got := range []sessions.Description{zombie, gone} {
+		if diff := cmp.Diff(sessions.Description{Ended: true}, got); diff != "" || err != nil {
+			t.Error(diff, err)
+		}
+	}
+	if got, err := r.Describe(t.Context(), os.Getpid()); err != nil || got.Ended || got.UID != os.Getuid() {
+		t.Errorf("this process: %+v, %v", got, err)
+	}
+}
+
+// What cannot be read of a process that goes on is an error.
+func TestWhatCannotBeReadIsNoEnd(t *testing.T) {
+	r := New(testenv.Plant(t, map[string]string{"proc/5/status": "Uid:\t\n", "proc/5/stat": stat(5, "sh"), "proc/6/status": "Uid:\t1\t1\t1\t1\n", "proc/6/stat": "6 (sh"}))
+	for pid := 5; pid < 7; pid++ {
+		if got, err := (&reading{Reader: r}).Describe(t.Context(), pid); got.Ended || (err != nil) != (pid == 5) {
+			t.Errorf("%d: %+v, %v", pid, got, err)
+		}
+	}
+}
+
 // stat is /proc/PID/stat of a process, proc_pid_stat(5).
 func stat(pid int, name string) string {
 	return fmt.Sprintf("%d (%s) S 1 1 1 0 -1 0", pid, name) + strings.Repeat(" 0", 43) + "\n"
