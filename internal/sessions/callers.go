@@ -103,7 +103,7 @@ func (f *finder) contents(l *login) []int {
 }
 
 // atOrBelow returns a function that reports whether a process or one below it is as wanted, and looks at each
-// process once.
+// process once. What a run of this program starts is part of that run.
 func (f *finder) atOrBelow(want func(pid int) bool) func(pid int) bool {
 	known := map[int]bool{}
 	var search func(pid int) bool
@@ -111,7 +111,7 @@ func (f *finder) atOrBelow(want func(pid int) bool) func(pid int) bool {
 		found, met := known[pid]
 		if !met {
 			known[pid] = false // processes that end meanwhile may leave a circle
-			found = want(pid) || slices.ContainsFunc(f.children[pid], search)
+			found = want(pid) || !f.describe(pid).OwnRun && slices.ContainsFunc(f.children[pid], search)
 			known[pid] = found
 		}
 		return found
@@ -120,10 +120,11 @@ func (f *finder) atOrBelow(want func(pid int) bool) func(pid int) bool {
 }
 
 // is reports whether a process is of an account as wanted, and more than a program that lets people become
-// that: anybody runs one that lends the rights of an account, and is not that for it.
+// that: anybody runs one that lends the rights of an account, and is not that for it. Nor is anybody root for
+// having asked this program something, through sudo.
 func (f *finder) is(pid int, want func(Description) bool) bool {
 	d := f.describe(pid)
-	return !d.Ended && want(d) && !d.Lent && !f.letsIn(pid)
+	return !d.Ended && !d.OwnRun && want(d) && !d.Lent && !f.letsIn(pid)
 }
 
 // entrances are the programs of root that ask who somebody is, beside SSH servers and those that lend the

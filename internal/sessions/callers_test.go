@@ -38,6 +38,12 @@ func TestADetachedCallerIsNotInEverybodysSession(t *testing.T) {
 			m.described[24] = d
 		}
 	}
+	asks := func(m *machine) { // sudo, this program, and what it runs
+		more("sudo", "root", true)(m)
+		m.process(25, 24, "sentinel", "root", "pts/1")
+		m.described[25] = Description{System: true, User: "root", OwnRun: true}
+		m.process(26, 25, "nft", "root", "pts/1")
+	}
 	sudo := func(m *machine) { m.Users = []User{{0, "root", true}, {1000, "ann", false}} }
 	machinectl := func(m *machine) {
 		m.Logins = append(m.Logins, Login{ID: "c5", Leader: 50, User: "bob", Terminal: "pts/5", Manager: true})
@@ -59,9 +65,13 @@ func TestADetachedCallerIsNotInEverybodysSession(t *testing.T) {
 		"by a shell of machinectl":                  {[]func(*machine){detached("bob"), machinectl}, "203.0.113.7 possibly own"},
 		"somebody became root":                      {[]func(*machine){detached("ann"), more("bash", "root", false)}, ann + malloryToo},
 		"somebody became the caller":                {[]func(*machine){detached("ann"), more("bash", "ann", false)}, ann + malloryToo},
-		"somebody became another":                   {[]func(*machine){detached("ann"), more("bash", "bob", false)}, ann + "203.0.113.8 others'"},
-		"somebody is asked for a password":          {[]func(*machine){detached("ann"), more("su", "mallory", true)}, ann + "203.0.113.8 others'"},
-		"somebody runs what lends root's rights":    {[]func(*machine){detached("ann"), more("su", "root", true)}, ann + "203.0.113.8 others'"},
+		"somebody asks this program":                {[]func(*machine){detached("ann"), asks}, ann + "203.0.113.8 others'"},
+		"somebody became root, and asks it": {[]func(*machine){detached("ann"), asks, func(m *machine) {
+			m.process(27, 23, "bash", "root", "pts/1")
+		}}, ann + malloryToo},
+		"somebody became another":                {[]func(*machine){detached("ann"), more("bash", "bob", false)}, ann + "203.0.113.8 others'"},
+		"somebody is asked for a password":       {[]func(*machine){detached("ann"), more("su", "mallory", true)}, ann + "203.0.113.8 others'"},
+		"somebody runs what lends root's rights": {[]func(*machine){detached("ann"), more("su", "root", true)}, ann + "203.0.113.8 others'"},
 	} {
 		m := sshd()
 		for _, do := range c.make {

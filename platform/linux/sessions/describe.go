@@ -62,6 +62,8 @@ func (r *reading) describeProgram(d *sessions.Description, pid int, name string)
 	if d.Lent = p.Lent; err == nil && p.System {
 		d.Program = p.Name()
 	}
+	own, unknown := r.proc.Executable(r.self)
+	d.OwnRun = unknown == nil && d.UID == 0 && !d.Elsewhere && p.Path == own
 }
 
 // unitOf finds in the path of a control group the unit of the system's manager, and the session if it

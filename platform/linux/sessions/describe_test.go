@@ -116,6 +116,31 @@ func TestWhatCannotBeReadIsNoEnd(t *testing.T) {
 	}
 }
 
+// A run of this program as root is told by its file, also where an update has replaced that.
+func TestRunsOfThisProgramAreTold(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{
+		"proc/4/status": "Uid:\t0\t0\t0\t0\n", "proc/4/stat": stat(4, "sentinel"),
+		"proc/5/status": "Uid:\t0\t0\t0\t0\n", "proc/5/stat": stat(5, "sentinel"),
+		"proc/6/status": "Uid:\t0\t0\t0\t0\n", "proc/6/stat": stat(6, "sentinel"),
+		"proc/7/status": "Uid:\t4711\t0\t0\t0\n", "proc/7/stat": stat(7, "sentinel"),
+		"proc/8/status": "Uid:\t0\t0\t0\t0\n", "proc/8/stat": stat(8, "kthreadd"),
+	})
+	for pid, program := range map[int]string{4: "/opt/sentinel", 5: "/opt/sentinel (deleted)", 6: "/tmp/sentinel", 7: "/opt/sentinel"} {
+		if err := os.Symlink(program, filepath.Join(root, "proc", strconv.Itoa(pid), "exe")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for self, want := range map[int][]bool{4: {true, true, false, false, false}, 8: make([]bool, 5)} {
+		r := New(root)
+		r.self = self
+		for i, want := range want {
+			if got, err := (&reading{Reader: r}).Describe(t.Context(), 4+i); err != nil || got.OwnRun != want {
+				t.Errorf("%d, of %d: %+v, %v", 4+i, self, got, err)
+			}
+		}
+	}
+}
+
 // stat is /proc/PID/stat of a process, proc_pid_stat(5).
 func stat(pid int, name string) string {
 	return fmt.Sprintf("%d (%s) S 1 1 1 0 -1 0", pid, name) + strings.Repeat(" 0", 43) + "\n"
