@@ -136,7 +136,23 @@ func (f *finder) belowServer(p Process) bool {
 }
 
 func (f *finder) awaitsLogin(pid int) bool {
-	return sshserver.AwaitsLogin(f.processes[pid].Name, f.describe(pid).CommandLine)
+	name := f.processes[pid].Name
+	return sshserver.AwaitsLogin(name, f.describe(pid).CommandLine) || !sshserver.Titled(name) && f.idle(pid)
+}
+
+// idle reports whether a server's process does nothing for its client: it has started nothing, serves no
+// terminal, and has one socket of the network alone. Dropbear has a process of root's for each client, logged in or
+// not, which looks the same until it does. Where what a process has open is not all known, none is idle.
+func (f *finder) idle(pid int) bool {
+	own := f.open(pid)
+	network := map[SocketID]bool{}
+	for _, id := range own.Sockets {
+		if _, known := f.sockets[id]; known {
+			network[id] = true
+		}
+	}
+	told := f.snapshot.Masters && !f.unread[pid]
+	return told && len(f.children[pid]) == 0 && len(own.Masters) == 0 && len(network) < 2
 }
 
 // A chain is what serves a session: the process that holds the other side of its terminal, and its

@@ -97,6 +97,7 @@ type finder struct {
 	addresses   map[Space]map[netip.Addr]bool // of this machine
 	line        []int                         // this run and its ancestors
 	files       map[int]Files
+	unread      map[int]bool       // processes that have more open than files tells
 	opened      map[SocketID][]int // processes that hold it, among those in files
 	serves      map[int]map[Port]bool
 	described   map[int]Description
@@ -116,7 +117,7 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 		ctx: ctx, source: source, snapshot: s, register: newRegister(s.Logins),
 		processes: map[int]Process{}, children: map[int][]int{},
 		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, listening: map[place][]Socket{}, doors: map[door]bool{}, came: map[int][]SocketID{},
-		addresses: map[Space]map[netip.Addr]bool{0: set(s.Addresses)}, files: map[int]Files{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{}, aboveUnseen: map[int]bool{}, vouched: map[*Session]bool{},
+		addresses: map[Space]map[netip.Addr]bool{0: set(s.Addresses)}, files: map[int]Files{}, unread: map[int]bool{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{}, aboveUnseen: map[int]bool{}, vouched: map[*Session]bool{},
 		model: &Model{Addresses: map[netip.Addr]Claim{}, Processes: map[int]Claim{}, Units: map[string]Claim{}, Ports: map[Port]Claim{}},
 	}
 	for _, p := range s.Processes {
@@ -240,6 +241,7 @@ func (f *finder) open(pid int) Files {
 	if !ok {
 		var err error
 		if known, err = f.source.Open(f.ctx, pid); err != nil {
+			f.unread[pid] = true
 			f.gap(pid, err)
 		}
 		f.files[pid] = known

@@ -27,12 +27,16 @@ type machine struct {
 	tunnels   []Tunnel
 	unheld    bool
 	traffic   []map[SocketID]Traffic // of one reading after the other
+	unread    map[int]bool           // processes whose files are not all read
 	opened    []int
 }
 
 func (m *machine) Read(context.Context) (Snapshot, error) { return m.Snapshot, nil }
 func (m *machine) Open(_ context.Context, pid int) (Files, error) {
 	m.opened = append(m.opened, pid)
+	if m.unread[pid] {
+		return m.files[pid], errors.New("too many files")
+	}
 	return m.files[pid], nil
 }
 func (m *machine) Describe(_ context.Context, pid int) (Description, error) {
@@ -723,7 +727,6 @@ func TestSessionOverSSHIsWhoLoggedIn(t *testing.T) {
 		"a user":                      {[]process{{"sshd", "sshd: ann [priv]", "root"}, {"sshd", "sshd: ann@notty", "ann"}}, true},
 		"root":                        {[]process{{"sshd", "sshd: root@notty", "root"}}, true},
 		"a newer sshd":                {[]process{{"sshd-session", "sshd-session: ann [priv]", "root"}, {"sshd-session", "sshd-session: ann@notty", "ann"}}, true},
-		"dropbear":                    {[]process{{"dropbear", "/usr/sbin/dropbear -R -p 22", "root"}}, true},
 		"waiting":                     {[]process{{"sshd", "sshd: root [priv]", "root"}, {"sshd", "sshd: root [net]", "_sshd"}}, false},
 		"just accepted":               {[]process{{"sshd", "sshd: [accepted]", "root"}, {"sshd", "sshd: [net]", "_sshd"}}, false},
 		"accepted by a newer":         {[]process{{"sshd-session", "sshd-session: [accepted]", "root"}}, false},
@@ -751,6 +754,38 @@ func TestSessionOverSSHIsWhoLoggedIn(t *testing.T) {
 		}
 		if _, got := summary(t, m); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Dropbear says nothing about who is logged in: what its process does for a client shows it.
+func TestSessionOfDropbearIsWhoLoggedIn(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(*machine)
+		want bool
+	}{
+		"connected alone":    {func(*machine) {}, false},
+		"connected by inetd": {func(m *machine) { m.files[11] = Files{Sockets: []SocketID{2, 2, 2}} }, false},
+		"logs to the system": {func(m *machine) { m.files[11] = Files{Sockets: []SocketID{2, 77}} }, false},
+		"runs a command":     {func(m *machine) { m.process(12, 11, "rsync", "bob", "") }, true},
+		"has a terminal":     {func(m *machine) { m.files[11] = Files{Sockets: []SocketID{2}, Masters: []string{"pts/4"}} }, true},
+		"forwards a connection": {func(m *machine) {
+			m.tcp(3, "127.0.0.1:4000", "127.0.0.1:80")
+			m.files[11] = Files{Sockets: []SocketID{2, 3}}
+		}, true},
+		"listens for the client":       {func(m *machine) { m.tcp(3, "127.0.0.1:4000", ""); m.files[11] = Files{Sockets: []SocketID{2, 3}} }, true},
+		"is recorded":                  {func(m *machine) { m.Logins = []Login{{ID: "4", Leader: 11, User: "bob", Manager: true, Remote: true}} }, true},
+		"with files that are not read": {func(m *machine) { m.unread = map[int]bool{11: true} }, true},
+		"where files tell little":      {func(m *machine) { m.Masters = false }, true},
+	} {
+		m := &machine{Snapshot: Snapshot{Masters: true}}
+		m.tcp(1, "0.0.0.0:22", "")
+		m.tcp(2, "192.0.2.1:22", "203.0.113.7:5000")
+		m.process(10, 1, "dropbear", "root", "", 1)
+		m.process(11, 10, "dropbear", "root", "", 2)
+		c.do(m)
+		if _, got := summary(t, m); strings.HasPrefix(got, "203.0.113.7 ") != c.want {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }

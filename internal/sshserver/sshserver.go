@@ -48,6 +48,10 @@ func find(name string) program {
 	return program{}
 }
 
+// Titled reports whether the command lines of processes of this name tell who has logged in, as [AwaitsLogin]
+// reads them.
+func Titled(name string) bool { return find(name).openSSH }
+
 // AwaitsLogin reports whether a process serves a client that has not logged in yet.
 // sshd rewrites its command line: it ends with "[net]" in the unprivileged process
 // that talks to the client before the login; earlier, it ends with "[accepted]" or

@@ -21,6 +21,14 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func TestTitled(t *testing.T) {
+	for name, want := range map[string]bool{"sshd": true, "sshd-session": true, "sshd-auth": true, "dropbear": false, "": false} {
+		if got := Titled(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
+
 func TestAwaitsLogin(t *testing.T) {
 	for _, c := range []struct {
 		name, title string
