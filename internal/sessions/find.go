@@ -102,6 +102,7 @@ type finder struct {
 	serves      map[int]map[Port]bool
 	described   map[int]Description
 	traffic     map[SocketID]Traffic
+	byTraffic   map[int]map[Traffic][]SocketID // connections of a process by what they have moved
 	logins      []*login
 	vouched     map[*Session]bool // that root, or a service which let somebody in, serves
 	callerUIDs  map[int]bool      // accounts that this run has come through, but root

@@ -2,13 +2,15 @@
 
 package sessions
 
+import "slices"
+
 const (
 	// leastTraffic is what a connection has moved each way, in bytes, before it is told from others by
 	// that: two that have just begun may agree. A login of SSH takes more than twice as much.
 	leastTraffic = 1024
-	// maxPaired bounds how many connections of a proxy are compared, and maxReadings how often those of
-	// the caller's own session are: bytes may be on their way through the proxy.
-	maxPaired   = 4096
+	// maxReadings bounds how often the connections of a proxy are compared for the caller's own session:
+	// bytes may be on their way through the proxy. How many there are is no bound: whoever opened one more
+	// than that could not be blocked.
 	maxReadings = 3
 )
 
@@ -17,48 +19,47 @@ const (
 // do not fit these two alone, as with TLS or a header (PROXY) of the proxy's own, or where others have
 // logged in with the same program and done the same.
 func (w *walk) pair(pid int, via SocketID, among []SocketID) (id SocketID, known bool) {
-	if len(among) < 2 || len(among) > maxPaired {
+	if len(among) < 2 {
 		return 0, false
 	}
-	all := w.held(pid, anySocket)
 	for n := range maxReadings {
 		if n > 0 && w.to.Whose == Others {
 			break
 		}
-		moved := w.moved(n > 0)
-		if id, known = mirror(moved, via, among); !known {
+		w.readTraffic(n > 0)
+		found := slices.DeleteFunc(slices.Clone(w.mirrors(pid, via)), func(id SocketID) bool { return !slices.Contains(among, id) })
+		if len(found) != 1 {
 			continue
 		}
-		if back, only := mirror(moved, id, all); only && back == via {
-			return id, true
+		if back := w.mirrors(pid, found[0]); len(back) == 1 && back[0] == via {
+			return found[0], true
 		}
 	}
 	return 0, false
 }
 
-// moved returns what went through the connections of this machine, read once, or again.
-func (f *finder) moved(again bool) map[SocketID]Traffic {
+// readTraffic reads what went through the connections of this machine, once, or again.
+func (f *finder) readTraffic(again bool) {
 	if f.traffic == nil || again {
 		f.traffic, _ = f.source.Traffic(f.ctx) //nolint:errcheck // what is unknown fits nothing
+		f.byTraffic = map[int]map[Traffic][]SocketID{}
 	}
-	return f.traffic
 }
 
-// mirror finds the one connection of a list that has sent what another has received, and received what
-// that has sent.
-func mirror(moved map[SocketID]Traffic, via SocketID, among []SocketID) (id SocketID, known bool) {
-	this := moved[via]
+// mirrors lists the connections of a process that have sent what another has received, and received what
+// that has sent. A proxy may carry many sessions, and its connections are gone through once for all of them.
+func (f *finder) mirrors(pid int, via SocketID) []SocketID {
+	this := f.traffic[via]
 	if min(this.Sent, this.Received) < leastTraffic {
-		return 0, false
+		return nil
 	}
-	for _, other := range among {
-		if t := moved[other]; t.Sent != this.Received || t.Received != this.Sent {
-			continue
+	known, ok := f.byTraffic[pid]
+	if !ok {
+		known = map[Traffic][]SocketID{}
+		for _, id := range f.held(pid, anySocket) {
+			known[f.traffic[id]] = append(known[f.traffic[id]], id)
 		}
-		if known {
-			return 0, false
-		}
-		id, known = other, true
+		f.byTraffic[pid] = known
 	}
-	return id, known
+	return known[Traffic{Sent: this.Received, Received: this.Sent}]
 }

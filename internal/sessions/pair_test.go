@@ -3,9 +3,12 @@
 package sessions
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"sentinel/internal/testenv"
 )
 
 // behind adds a proxy (PID 30) that talks with three hosts and passes on one of them, as the session
@@ -66,6 +69,23 @@ func TestAStrangerBehindTheCallersProxyIsToldApart(t *testing.T) {
 		if proxy := model.Processes[30]; proxy.Whose() != Own {
 			t.Errorf("%s: the proxy carries %v", name, proxy)
 		}
+	}
+}
+
+// A stranger opens as many connections to the proxy as they like, and does something with each.
+func TestManyConnectionsOfAStrangerDoNotMakeThemTheCaller(t *testing.T) {
+	testenv.HangGuard(t)
+	m := behind()
+	counts, proxy := mirrors(), m.files[30]
+	for n := range 20_000 {
+		id := SocketID(1000 + n)
+		m.tcp(int(id), "192.0.2.1:443", fmt.Sprintf("203.0.113.66:%d", 10_000+n))
+		proxy.Sockets = append(proxy.Sockets, id)
+		counts[id] = Traffic{Sent: 2000, Received: 2000 + uint64(n)}
+	}
+	m.files[30], m.traffic = proxy, []map[SocketID]Traffic{counts}
+	if _, got := summary(t, m); got != "203.0.113.67 others', 203.0.113.7 others', 203.0.113.9 own" {
+		t.Error(got)
 	}
 }
 
