@@ -244,7 +244,7 @@ func TestALoginFromThisMachineIsNotOneAtItsScreen(t *testing.T) {
 			m.runs(72, "Xvnc")
 			m.Logins[0].Seat = true
 			return m
-		}, nil, "203.0.113.7 others', 203.0.113.9 possibly own", 0},
+		}, nil, "203.0.113.7 others', 203.0.113.9 others'", 0},
 		"by a user's service manager": {func() *machine {
 			m := vnc()
 			m.runs(72, "Xvnc")

@@ -48,22 +48,30 @@ func (f *finder) atMachine() bool {
 		if p := f.processes[pid]; p.Terminal != "" && !p.Pseudo {
 			return true
 		}
-		if slices.ContainsFunc(f.snapshot.Logins, func(l Login) bool { return l.Manager && l.Leader == pid && l.Seat }) {
-			return true
-		}
 	}
-	return false
+	return f.seated()
 }
 
-// shown adds who looks at the desktop that this run comes from, where a server shows it to other hosts. A
-// server talks with the programs of the desktop over a Unix socket, so its name, of a program of the
+// seated reports whether a login at the screen and keyboard of the machine is on the way up.
+func (f *finder) seated() bool {
+	return slices.ContainsFunc(f.snapshot.Logins, func(l Login) bool {
+		return l.Manager && l.Seat && slices.Contains(f.line, l.Leader)
+	})
+}
+
+// shown adds who looks at the desktop that this run comes from, where a server shows it to other hosts. Nothing
+// tells whether they have given its password. For who sits at the machine they are others, whose sessions may end:
+// nobody could block who tries passwords there otherwise. A server talks with the programs of the desktop over a Unix socket, so its name, of a program of the
 // system, is what tells it.
 func (f *finder) shown() {
 	desktops := f.desktops()
 	if len(desktops) == 0 {
 		return
 	}
-	user := desktops[0].User
+	user, whose := desktops[0].User, PossiblyOwn
+	if f.seated() {
+		whose = Others
+	}
 	servers := f.desktopServers(user)
 	if len(servers) == 0 && slices.ContainsFunc(desktops, f.handedOn) {
 		f.model.Gaps = append(f.model.Gaps, Gap{Why: "what shows the desktop of " + sanitize.Text(user, 32) + ", which this run comes from, is not seen", Whose: PossiblyOwn, Trusted: true})
@@ -71,7 +79,7 @@ func (f *finder) shown() {
 	for _, pid := range servers {
 		came := slices.DeleteFunc(slices.Clone(f.cameIn(pid)), func(id SocketID) bool { return !f.connected(id) })
 		if len(came) > 0 {
-			f.logins = append(f.logins, &login{Session: &Session{User: user, Whose: PossiblyOwn}, chain: chain{members: []int{pid}, sockets: came}})
+			f.logins = append(f.logins, &login{Session: &Session{User: user, Whose: whose}, chain: chain{members: []int{pid}, sockets: came}})
 		}
 	}
 }
