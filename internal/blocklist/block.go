@@ -118,18 +118,22 @@ func (b *BlockPlan) decide() error {
 		return alreadyBlocked(stored)
 	case b.reapplies:
 		b.entry = stored
-		b.entry.Suspended, b.entry.Forced = "", stored.Forced || b.overruled != nil
+		b.entry.Suspended, b.entry.Forced = "", stored.Forced || b.forced()
 	case len(current(b.known.entries, b.backend, now)) >= maxEntries:
 		return fault.New(fault.FirewallFailed, fmt.Sprintf("The list is full: it has %d addresses.", maxEntries)).
 			WithFix("Unblock addresses that need not be blocked any more, or block networks with the firewall of this machine.")
 	default:
 		b.entry = entry{
 			Address: b.entry.Address, Reason: cleanText(b.request.Reason), By: cleanText(b.request.By),
-			At: inSeconds(now), Ends: expiry(inSeconds(now), b.request.TTL), Forced: b.overruled != nil,
+			At: inSeconds(now), Ends: expiry(inSeconds(now), b.request.TTL), Forced: b.forced(),
 		}
 	}
 	return nil
 }
+
+// forced says that the request insists against what this machine depends on. To end a session of others is no
+// such thing: what else comes to depend on the address later was not asked about.
+func (b *BlockPlan) forced() bool { return b.request.Force && b.overruled != nil }
 
 func alreadyBlocked(e entry) error {
 	return fault.New(fault.AlreadyBlocked, fmt.Sprintf("%s is blocked already, by %s since %s, %s.",
