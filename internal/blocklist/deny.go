@@ -88,13 +88,13 @@ func covers(p netip.Prefix, a netip.Addr) bool {
 func (l *List) dependencies(ctx context.Context) depends {
 	protected, err := l.hostContext.ProtectedAddrs(ctx)
 	named, namedErr := l.hostContext.NamedAddrs(ctx)
-	return depends{slices.Concat(protected, named), errors.Join(err, namedErr)}
+	return depends{protected, err, named, namedErr}
 }
 
 // checkAllowed refuses to block a where this machine depends on it, or where that
 // is unknown. overruled is what the request insists on all the same; nil for nothing.
 func (l *List) checkAllowed(ctx context.Context, a netip.Addr, r Request, on depends) (overruled *denyReason, err error) {
-	d := l.denyReason(a, on.protected)
+	d, unknown := l.denyReason(a, slices.Concat(on.protected, on.named)), errors.Join(on.unknown, on.unnamed)
 	switch {
 	case d != nil && d.always:
 		return nil, d.refusal(a).
@@ -109,8 +109,8 @@ func (l *List) checkAllowed(ctx context.Context, a netip.Addr, r Request, on dep
 		return nil, d.refusal(a).WithFix("Refuse it in the proxy itself, which knows whose connection is whose; or " + forceHint(a))
 	case d != nil && !d.others:
 		return nil, d.refusal(a).WithFix("Leave it reachable, or " + forceHint(a))
-	case on.unknown != nil:
-		return nil, fault.Wrap(fault.Unavailable, "What this machine must stay in contact with is not known", on.unknown).
+	case unknown != nil:
+		return nil, fault.Wrap(fault.Unavailable, "What this machine must stay in contact with is not known", unknown).
 			WithFix("Fix what the message names, or " + forceHint(a))
 	}
 	return d, nil

@@ -28,7 +28,7 @@ func (l *List) Pending(ctx context.Context) (RestoreResult, error) {
 	}
 	r.begin()
 	protected, unknown := l.hostContext.ProtectedAddrs(ctx)
-	r.review(depends{protected, unknown})
+	r.review(depends{protected: protected, unknown: unknown})
 	r.changes(l.now())
 	return r.result, ctx.Err()
 }

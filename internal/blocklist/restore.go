@@ -66,13 +66,17 @@ func (l *List) Restore(ctx context.Context) (RestoreResult, error) {
 	if err != nil {
 		return RestoreResult{}, err
 	}
-	return l.reconcile(ctx, b, known, depends{protected, unknown}, restoreLimit)
+	return l.reconcile(ctx, b, known, depends{protected: protected, unknown: unknown}, restoreLimit)
 }
 
 // depends is what this machine depends on, and why that is not all known.
 type depends struct {
 	protected []ProtectedAddr
 	unknown   error
+	// named and unnamed are what name servers were asked for a new block. Blocks that are listed are not
+	// measured by it: whoever answers about a name would suspend them.
+	named   []ProtectedAddr
+	unnamed error
 }
 
 // nothingListed says that the list is empty, so that no packet filter is needed.

@@ -244,6 +244,50 @@ func TestForcedBlockIsNotSuspendedButForItself(t *testing.T) {
 	}
 }
 
+// Who asks for the end of somebody's session says nothing of what the machine comes to depend on later.
+func TestABlockThatEndsASessionIsNotForced(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	others := Protect(netip.MustParseAddr("203.0.113.7"), "the other end of a session")
+	others.OthersSession, others.Sessions = true, &fault.Protected{}
+	m.protected = append(m.protected, others)
+	if got, err := block(t, l, Request{Address: "203.0.113.7", EndSession: true}); err != nil || got.Forced {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if r := restore(t, l); r.Suspended != 0 || len(m.held) != 1 {
+		t.Errorf("for the session that it ends: %+v", r)
+	}
+	m.protected = append(m.protected, Protect(netip.MustParseAddr("203.0.113.7"), WhyGateway))
+	if r := restore(t, l); r.Suspended != 1 || len(m.held) != 0 {
+		t.Errorf("as the only gateway: %+v", r)
+	}
+	m.protected = m.protected[:len(m.protected)-1]
+	if r := restore(t, l); r.Suspended != 0 || r.Resumed != 0 {
+		t.Errorf("while the session lasts: %+v", r)
+	}
+	if got, err := block(t, l, Request{Address: "203.0.113.7", EndSession: true}); err != nil || !got.Reapplied || got.Forced {
+		t.Errorf("again: %+v, %v", got, err)
+	}
+}
+
+// What is loaded beside a new block is measured by what restores know: name servers say who is behind a name, and
+// would suspend what they like.
+func TestNamesSuspendNothing(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	mustBlock(t, l, "203.0.113.7")
+	m.held, m.rules = map[netip.Addr]time.Time{}, false
+	m.named = []ProtectedAddr{Protect(netip.MustParseAddr("203.0.113.7"), "the directory server of SSSD")}
+	mustBlock(t, l, "203.0.113.8")
+	same(t, "kernel", m.addresses(), []string{"203.0.113.7", "203.0.113.8"})
+	if got := listing(t, l).Entries; slices.ContainsFunc(got, func(r Row) bool { return r.Suspended }) {
+		t.Errorf("%+v", got)
+	}
+	if _, err := block(t, l, Request{Address: "203.0.113.7"}); code(err) != fault.ProtectedAddress {
+		t.Errorf("a new block: %v", err)
+	}
+}
+
 func TestRestoreTakesOutWhatNobodyListed(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)

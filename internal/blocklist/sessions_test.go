@@ -39,7 +39,7 @@ func TestSessionsOfOthersEndOnlyOnRequest(t *testing.T) {
 	} {
 		protected, err := ProtectSessions(model(c.whose))
 		l := &List{}
-		overruled, err := l.checkAllowed(t.Context(), netip.MustParseAddr(c.address), c.request, depends{protected, err})
+		overruled, err := l.checkAllowed(t.Context(), netip.MustParseAddr(c.address), c.request, depends{protected: protected, unknown: err})
 		switch {
 		case c.refused == "" && (err != nil || (overruled != nil) != (c.address != "203.0.113.9")):
 			t.Errorf("%+v: %v, overruled %+v", c, err, overruled)
@@ -68,7 +68,7 @@ func TestASummaryNamesTheSessionThatEnds(t *testing.T) {
 		"203.0.113.9": "",
 	} {
 		a := netip.MustParseAddr(address)
-		overruled, failed := l.checkAllowed(t.Context(), a, Request{EndSession: true, Force: address == "203.0.113.7"}, depends{protected, err})
+		overruled, failed := l.checkAllowed(t.Context(), a, Request{EndSession: true, Force: address == "203.0.113.7"}, depends{protected: protected, unknown: err})
 		b := &BlockPlan{entry: entry{Address: a}, overruled: overruled}
 		if got := b.despite(); got != want || failed != nil {
 			t.Errorf("%s: %q, %v", address, got, failed)
@@ -84,7 +84,7 @@ func TestAnAddressBehindAProxyIsRefusedWithItsReason(t *testing.T) {
 	c.Sessions[0].Among, c.Among, c.How = 2, 2, "through haproxy (PID 30)"
 	m.Addresses[stranger] = c
 	protected, err := ProtectSessions(m)
-	_, err = (&List{}).checkAllowed(t.Context(), stranger, Request{EndSession: true}, depends{protected, err})
+	_, err = (&List{}).checkAllowed(t.Context(), stranger, Request{EndSession: true}, depends{protected: protected, unknown: err})
 	want := "203.0.113.66 is one of those connected through haproxy (PID 30), and the sockets of this machine do not tell which of them is the other end of this call's own session of ann from one of 2 hosts."
 	if err == nil || fault.From(err).Code != fault.ProtectedAddress || err.Error() != want || !strings.HasPrefix(fault.From(err).Fix, "Refuse it in the proxy itself") {
 		t.Errorf("%v; %v", err, fault.From(err).Fix)
