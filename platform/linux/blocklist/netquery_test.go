@@ -208,8 +208,10 @@ func TestTunnelsAndTheirFarEnds(t *testing.T) {
 			{Index: 5, Name: "wg0", Kind: interfaces.KindWireGuard},
 		}, nil
 	}
+	const told = unix.NUD_PERMANENT
 	entries := []netlink.Neigh{
-		{LinkIndex: 4, IP: net.IP{192, 0, 2, 8}}, {LinkIndex: 4}, {LinkIndex: 4, IP: net.IP{0, 0, 0, 0}}, {LinkIndex: 3, IP: net.IP{192, 0, 2, 66}},
+		{LinkIndex: 4, IP: net.IP{192, 0, 2, 8}, State: told}, {LinkIndex: 4, State: told}, {LinkIndex: 4, IP: net.IP{0, 0, 0, 0}, State: told},
+		{LinkIndex: 3, IP: net.IP{192, 0, 2, 66}, State: told}, {LinkIndex: 4, IP: net.IP{192, 0, 2, 67}, State: unix.NUD_REACHABLE},
 	}
 	s.kernel.neighbors = func(ask netlink.Ndmsg) ([]netlink.Neigh, error) {
 		if ask.Family != unix.AF_BRIDGE {
@@ -228,7 +230,7 @@ func TestTunnelsAndTheirFarEnds(t *testing.T) {
 	if diff := cmp.Diff([]string{wireGuard, vxlan, gre}, reasons(list)); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
-	entries = []netlink.Neigh{{LinkIndex: 4, IP: net.IP{192, 0, 2}}}
+	entries = []netlink.Neigh{{LinkIndex: 4, IP: net.IP{192, 0, 2}, State: told}}
 	if _, err := s.tunnelEnds(t.Context()); !errors.Is(err, netattr.ErrFormat) {
 		t.Errorf("an odd entry: %v", err)
 	}

@@ -80,7 +80,7 @@ func (s *HostContext) tunnels(ctx context.Context, links []interfaces.Link) ([]t
 }
 
 // addForwarding adds to the tunnels of VXLAN where their forwarding entries
-// (bridge-fdb(8)) lead.
+// (bridge-fdb(8)) lead, as far as the system was told them.
 func (s *HostContext) addForwarding(ctx context.Context, tunnels []tunnel) error {
 	isVXLAN := func(t tunnel) bool { return t.Kind == interfaces.KindVXLAN }
 	if !slices.ContainsFunc(tunnels, isVXLAN) {
@@ -94,7 +94,7 @@ func (s *HostContext) addForwarding(ctx context.Context, tunnels []tunnel) error
 	}
 	for _, e := range entries {
 		i := slices.IndexFunc(tunnels, func(t tunnel) bool { return isVXLAN(t) && t.Index == e.LinkIndex })
-		if i < 0 || len(e.IP) == 0 {
+		if i < 0 || len(e.IP) == 0 || learned(e) {
 			continue
 		}
 		a, ok := netip.AddrFromSlice(e.IP)
@@ -106,6 +106,12 @@ func (s *HostContext) addForwarding(ctx context.Context, tunnels []tunnel) error
 		}
 	}
 	return nil
+}
+
+// learned reports whether a packet made an entry: anybody can send one, from any address (RFC 7348, section 7).
+// Where a session goes by such an entry, it is among what carries that.
+func learned(e netlink.Neigh) bool {
+	return e.State&(unix.NUD_PERMANENT|unix.NUD_NOARP) == 0 && e.Flags&unix.NTF_EXT_LEARNED == 0
 }
 
 // wireGuardPeers asks for the endpoints of an interface's peers. A peer that has

@@ -6,6 +6,7 @@ package blocklist
 
 import (
 	"encoding/hex"
+	"net"
 	"strings"
 	"testing"
 
@@ -30,6 +31,45 @@ func TestFarEndsOfKernelTunnelsAreProtected(t *testing.T) {
 		if want := "the other end of the tunnel " + tunnel; found[end] != want {
 			t.Errorf("%s is %q, want %q", end, found[end], want)
 		}
+	}
+}
+
+// A packet of VXLAN is nobody's word: where it seems to come from is no end of the tunnel.
+func TestWhatAVXLANLearnsIsNotProtected(t *testing.T) {
+	testenv.Program(t, "bridge", "iproute2")
+	if !testenv.Isolated(t) {
+		return
+	}
+	for _, command := range []string{
+		"mount -t tmpfs tmpfs /run", "mkdir -p /run/netns", "ip netns add peer", "ip link add d0 type veth peer name p0 netns peer",
+		"ip link set d0 up", "ip -n peer link set p0 up", "ip addr add 192.0.2.1/24 dev d0", "ip -n peer addr add 192.0.2.66/24 dev p0",
+		"ip link add vx0 type vxlan id 42 local 192.0.2.1 remote 192.0.2.9 dstport 4789", "ip link set vx0 up",
+		"bridge fdb append 02:00:00:00:00:07 dev vx0 dst 192.0.2.7 self permanent", "bridge fdb append 02:00:00:00:00:08 dev vx0 dst 192.0.2.8 self static",
+		"bridge fdb append 02:00:00:00:00:05 dev vx0 dst 192.0.2.5 self dynamic extern_learn",
+	} {
+		run(t, command)
+	}
+	frame := message(t, "08000000 00002a00 ffffffffffff 026666666666 88b5"+strings.Repeat("00", 50))
+	testenv.WaitFor(t, "the sender is learned", func() bool {
+		at(t, "peer", func() {
+			conn, err := net.Dial("udp", "192.0.2.1:4789")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			conn.Write(frame)
+		})
+		return strings.Contains(run(t, "bridge fdb show dev vx0"), "192.0.2.66")
+	})
+	found := protectedBelow(t, "/")
+	for _, end := range []string{"192.0.2.9/32", "192.0.2.7/32", "192.0.2.8/32", "192.0.2.5/32"} {
+		if want := "the other end of the tunnel vx0"; found[end] != want {
+			t.Errorf("%s is %q, want %q", end, found[end], want)
+		}
+	}
+	if why, protected := found["192.0.2.66/32"]; protected {
+		t.Errorf("the sender of a packet is %q", why)
 	}
 }
 

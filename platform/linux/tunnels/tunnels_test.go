@@ -18,6 +18,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/vishvananda/netlink"
@@ -122,6 +123,52 @@ func TestKernelTunnelsCarry(t *testing.T) {
 		if got := carried(t, New("/"), c.local, c.remote); got != c.want {
 			t.Errorf("from %s to %s:\n%s\nwant:\n%s", c.local, c.remote, got, c.want)
 		}
+	}
+}
+
+// Where a VXLAN has learned the next hop of a session, that is the end; what else it has learned is none.
+func TestALearnedEndCarriesWhatGoesThere(t *testing.T) {
+	testenv.Program(t, "bridge", "iproute2")
+	if !testenv.Isolated(t) {
+		return
+	}
+	run(t, cable[:4]...)
+	run(t,
+		"mount -t tmpfs tmpfs /run", "mkdir -p /run/netns", "ip netns add peer", "ip link set p0 netns peer", "ip -n peer link set p0 up",
+		"ip -n peer addr add 192.0.2.7/24 dev p0",
+		"ip link add vx0 type vxlan id 5 remote 192.0.2.9 local 192.0.2.1 dstport 4789", "ip addr add 198.51.100.1/24 dev vx0", "ip link set vx0 up",
+		"bridge fdb append 02:00:00:00:00:66 dev vx0 dst 192.0.2.66 self dynamic",
+		"ip -n peer link add vx0 type vxlan id 5 remote 192.0.2.1 local 192.0.2.7 dstport 4789",
+		"ip -n peer addr add 198.51.100.2/24 dev vx0", "ip -n peer link set vx0 up",
+	)
+	here, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(198, 51, 100, 1), Port: 7000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer here.Close()
+	go func() {
+		for b := make([]byte, 1); ; {
+			if _, from, err := here.ReadFromUDP(b); err != nil {
+				return
+			} else if _, err := here.WriteToUDP(b, from); err != nil {
+				return
+			}
+		}
+	}()
+	var peer net.Conn
+	testenv.InNetworkNamespace(t, "/run/netns/peer", func() { peer, err = net.Dial("udp", "198.51.100.1:7000") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	testenv.WaitFor(t, "both talk", func() bool {
+		peer.Write([]byte("x"))
+		peer.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		_, err := peer.Read(make([]byte, 1))
+		return err == nil
+	})
+	if got, want := carried(t, New("/"), "198.51.100.1", "198.51.100.2"), "vx0 vxlan 192.0.2.7 udp/4789"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 
