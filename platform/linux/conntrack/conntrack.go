@@ -34,6 +34,9 @@ const maxFlows = 100_000
 // maxPeers bounds how many peers are listed.
 const maxPeers = 4096
 
+// ErrTooManyPeers is beside the first of more peers than are listed.
+var ErrTooManyPeers = fmt.Errorf("more than %d hosts talk with it over UDP", maxPeers)
+
 // Delete deletes the flows that have address as either end, in either
 // direction: with NAT it may be in only one of the four places. A flow that was handed to a
 // flowtable (nft(8)) passes no chain at all until it is deleted.
@@ -95,19 +98,23 @@ type Peer struct {
 }
 
 // Peers lists the other ends of UDP flows with one of the ports. Flows that nobody answered are left
-// out: anyone can send a packet.
+// out: anyone can send a packet. Of more than 4096 it returns some, with [ErrTooManyPeers].
 func Peers(ctx context.Context, ports []uint16) ([]Peer, error) {
 	var list []Peer
+	seen := map[Peer]bool{}
 	for _, family := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
 		err := visitFlows(family, func(b []byte) bool {
-			if p, ok := peerOfFlow(b, ports); ok && !slices.Contains(list, p) {
-				list = append(list, p)
+			if p, ok := peerOfFlow(b, ports); ok && !seen[p] {
+				seen[p], list = true, append(list, p)
 			}
-			return ctx.Err() == nil && len(list) < maxPeers
+			return ctx.Err() == nil && len(list) <= maxPeers
 		})
 		if err != nil {
 			return nil, err
 		}
+	}
+	if len(list) > maxPeers {
+		return list[:maxPeers], ErrTooManyPeers
 	}
 	return list, ctx.Err()
 }

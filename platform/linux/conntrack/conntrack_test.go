@@ -6,10 +6,15 @@ package conntrack
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"net/netip"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"sentinel/internal/testenv"
 )
 
 func TestFlowsAreMatchedByAnyEnd(t *testing.T) {
@@ -57,4 +62,32 @@ func within(kind byte, parts ...[]byte) []byte {
 	content := slices.Concat(parts...)
 	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(content)))
 	return append(append(b, kind, 0x80), content...)
+}
+
+// What is not listed of many is said, and exactly as many as are listed are not too many.
+func TestTooManyPeersAreSaid(t *testing.T) {
+	program := testenv.Program(t, "conntrack", "conntrack")
+	if !testenv.Isolated(t) {
+		return
+	}
+	var flows strings.Builder
+	for a, n := netip.MustParseAddr("198.18.0.1"), 0; n < maxPeers; a, n = a.Next(), n+1 {
+		fmt.Fprintf(&flows, "-I -p udp -s %s -d 192.0.2.1 --sport 5000 --dport 1194 -t 600 -u SEEN_REPLY\n", a)
+	}
+	more := "-I -p udp -s 192.0.2.7 -d 192.0.2.1 --sport 5000 --dport 1194 -t 600 -u SEEN_REPLY\n"
+	for _, c := range []struct {
+		flows string
+		want  error
+	}{{flows.String(), nil}, {more, ErrTooManyPeers}} {
+		path := testenv.Plant(t, map[string]string{"flows": c.flows})
+		if out, err := exec.Command(program, "-R", path+"/flows").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if list, err := Peers(t.Context(), []uint16{1194}); len(list) != maxPeers || !errors.Is(err, c.want) {
+			t.Errorf("%d peers, %v, want %v", len(list), err, c.want)
+		}
+		if list, err := Peers(t.Context(), []uint16{1195}); len(list) != 0 || err != nil {
+			t.Errorf("another port: %v, %v", list, err)
+		}
+	}
 }

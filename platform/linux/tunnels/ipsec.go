@@ -32,14 +32,9 @@ func (w *walk) ipsec(at leg, id uint32) {
 		return
 	}
 	w.seen[s] = true
-	policies, err := netattr.Complete(w.ctx, w.kernel.policies)
-	if err != nil {
-		w.errs = append(w.errs, fmt.Errorf("list the policies of IPsec: %w", err))
-		return
-	}
 	t := sessions.Tunnel{Interface: "ipsec", Kind: "ipsec"}
 	var local netip.Addr
-	for _, p := range policies {
+	for _, p := range w.policies() {
 		if uint32(p.Ifid) != id || p.Action != netlink.XFRM_POLICY_ALLOW || p.Mark != nil && p.Mark.Value != 0 {
 			continue
 		}
@@ -63,6 +58,21 @@ func (w *walk) ipsec(at leg, id uint32) {
 	slices.SortFunc(t.Ports, comparePorts)
 	t.Ports = slices.Compact(t.Ports)
 	w.tell(t, local, at.depth)
+}
+
+// policies are asked for once, for however many ends.
+func (w *walk) policies() []netlink.XfrmPolicy {
+	if w.listed {
+		return w.ipsecPolicies
+	}
+	w.listed = true
+	list, err := netattr.Complete(w.ctx, w.kernel.policies)
+	if err != nil {
+		w.errs = append(w.errs, fmt.Errorf("list the policies of IPsec: %w", err))
+		return nil
+	}
+	w.ipsecPolicies = list
+	return list
 }
 
 // outerEnds returns where a policy sends the packets of a leg, or takes them from. Templates without

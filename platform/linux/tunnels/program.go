@@ -6,6 +6,7 @@ package tunnels
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -47,7 +48,10 @@ func (w *walk) find(t *sessions.Tunnel) {
 		t.Unknown = fmt.Sprintf("with whom the program of the tunnel %s talks cannot be read (%v)", title(t.Interface), err)
 		return
 	}
-	if unseen := w.peers(t, held); unseen || len(t.Addresses) == 0 {
+	switch unseen, err := w.peers(t, held); {
+	case err != nil: // of what is found once, others have to be told as well
+		t.Unknown = fmt.Sprintf("with whom the program of the tunnel %s talks is not all known (%v)", title(t.Interface), err)
+	case unseen || len(t.Addresses) == 0:
 		t.Unknown = "with whom the program of the tunnel " + title(t.Interface) + " talks is not seen (connection tracking would tell)"
 	}
 }
@@ -175,7 +179,7 @@ func (w *walk) sockets(pids []int) (map[uint64]bool, error) {
 // peers adds the other ends of the sockets that are connected, and the ports that packets of new
 // ones come in at. For UDP sockets that are not connected connection tracking knows the other
 // ends; unseen says that it does not. What stays on this machine is left out.
-func (w *walk) peers(t *sessions.Tunnel, held map[uint64]bool) (unseen bool) {
+func (w *walk) peers(t *sessions.Tunnel, held map[uint64]bool) (unseen bool, err error) {
 	listening := map[sessions.Port]bool{}
 	var connected []sessions.Port
 	var open []uint16
@@ -198,32 +202,28 @@ func (w *walk) peers(t *sessions.Tunnel, held map[uint64]bool) (unseen bool) {
 		}
 	}
 	for protocol, number := range map[string]uint8{"tcp": unix.IPPROTO_TCP, "udp": unix.IPPROTO_UDP} {
-		if err := sockdiag.Dump(w.ctx, number, visit(protocol)); err != nil {
-			w.errs = append(w.errs, err)
-		}
+		err = errors.Join(err, sockdiag.Dump(w.ctx, number, visit(protocol)))
 	}
 	for _, p := range connected {
 		if listening[p] && !slices.Contains(t.Ports, p) {
 			t.Ports = append(t.Ports, p)
 		}
 	}
-	return w.tracked(t, open)
+	unseen, untracked := w.tracked(t, open)
+	return unseen, errors.Join(err, untracked)
 }
 
-func (w *walk) tracked(t *sessions.Tunnel, ports []uint16) (unseen bool) {
+func (w *walk) tracked(t *sessions.Tunnel, ports []uint16) (unseen bool, err error) {
 	if len(ports) == 0 {
-		return false
+		return false, nil
 	}
 	peers, err := w.kernel.peers(w.ctx, ports)
-	if err != nil {
-		w.errs = append(w.errs, err)
-	}
 	for _, p := range peers {
 		if a := p.Address.Unmap(); a.IsValid() && !a.IsLoopback() && !w.own(a) {
 			t.Addresses = append(t.Addresses, a)
 		}
 	}
-	return len(peers) == 0
+	return len(peers) == 0, err
 }
 
 // own reports whether an address is of this machine.

@@ -28,9 +28,10 @@ import (
 const (
 	// maxDepth bounds how many tunnels are followed into each other.
 	maxDepth = 8
-	// maxFound bounds how many tunnels, and maxEnds how many far ends of each, are told.
+	// maxFound bounds how many tunnels, and maxEnds how many far ends of each, are told. Whoever sends packets to a
+	// server that answers everybody is an end of its tunnel, so the latter is as many as connection tracking tells.
 	maxFound = 64
-	maxEnds  = 256
+	maxEnds  = 4096
 )
 
 // A Reader tells it of one moment: what takes long to find out, because it is in the files of all
@@ -57,6 +58,9 @@ func (r *Reader) Carry(ctx context.Context, c sessions.Connection) ([]sessions.T
 	}
 	w := walk{Reader: r, ctx: ctx, links: links, seen: map[step]bool{}}
 	w.follow(c.Local.Unmap().WithZone(""), c.Remote.Unmap().WithZone(""), 0)
+	if len(w.found) >= maxFound {
+		w.errs = append(w.errs, fmt.Errorf("more than %d tunnels are not looked at", maxFound))
+	}
 	return w.found, errors.Join(append(w.errs, ctx.Err())...)
 }
 
@@ -68,6 +72,9 @@ type walk struct {
 	seen  map[step]bool
 	found []sessions.Tunnel
 	errs  []error
+
+	listed        bool // ipsecPolicies are, or could not be
+	ipsecPolicies []netlink.XfrmPolicy
 }
 
 // A step is an interface or, with index 0, the policies of IPsec, and where the packets go.
@@ -136,6 +143,9 @@ var stacked = []string{"vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "macsec
 // through goes on from an interface that packets come through.
 func (w *walk) through(l interfaces.Link, at leg) {
 	s := step{l.Index, at.local, at.remote}
+	if l.Kind == interfaces.KindTUN { // its program has the same ends, whatever goes there
+		s = step{index: l.Index}
+	}
 	if w.seen[s] || len(w.found) >= maxFound {
 		return
 	}
@@ -146,7 +156,7 @@ func (w *walk) through(l interfaces.Link, at leg) {
 	case l.Tunnel():
 		w.tunnel(l, at)
 	case l.Kind == "ppp":
-		w.found = append(w.found, sessions.Tunnel{Interface: l.Name, Kind: l.Kind, Processes: w.search().ppp})
+		w.add(sessions.Tunnel{Interface: l.Name, Kind: l.Kind, Processes: w.search().ppp})
 	case slices.Contains(stacked, l.Kind):
 		if lower, ok := w.link(l.Lower); ok {
 			w.through(lower, at)
@@ -224,10 +234,25 @@ func (w *walk) tell(t sessions.Tunnel, local netip.Addr, depth int) {
 	if len(t.Addresses) > maxEnds {
 		t.Addresses, t.Unknown = t.Addresses[:maxEnds], fmt.Sprintf("the tunnel %s has more than %d other ends", title(t.Interface), maxEnds)
 	}
-	w.found = append(w.found, t)
+	if !w.add(t) {
+		return
+	}
 	for _, a := range t.Addresses {
 		w.follow(local, a, depth+1)
 	}
+}
+
+// add keeps a tunnel, once: any number of ends may be reached through the same.
+func (w *walk) add(t sessions.Tunnel) bool {
+	if slices.ContainsFunc(w.found, func(f sessions.Tunnel) bool { return same(f, t) }) {
+		return false
+	}
+	w.found = append(w.found, t)
+	return true
+}
+
+func same(a, b sessions.Tunnel) bool {
+	return a.Interface == b.Interface && a.Unknown == b.Unknown && slices.Equal(a.Addresses, b.Addresses) && slices.Equal(a.Ports, b.Ports)
 }
 
 // title is the name of an interface as it may be shown.

@@ -530,3 +530,86 @@ func TestProgramsOfTunnels(t *testing.T) {
 		t.Errorf("a client: %s, want %s", got, want)
 	}
 }
+
+// heldTUN has this test hold a device, and a server at UDP port 1194.
+func heldTUN(t *testing.T, name string) {
+	t.Helper()
+	fd := openTUN(t, name, unix.IFF_TUN)
+	server, err := net.ListenPacket("udp", "192.0.2.1:1194")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd); server.Close() })
+	run(t, "ip addr add 198.51.100.1/24 dev "+name, "ip link set "+name+" up")
+}
+
+// answered has connection tracking remember so many hosts, from the first on, that the server has answered.
+func answered(t *testing.T, first string, n int) {
+	t.Helper()
+	var flows strings.Builder
+	for a := netip.MustParseAddr(first); n > 0; a, n = a.Next(), n-1 {
+		fmt.Fprintf(&flows, "-I -p udp -s %s -d 192.0.2.1 --sport 5000 --dport 1194 -t 600 -u SEEN_REPLY\n", a)
+	}
+	path := filepath.Join(t.TempDir(), "flows")
+	if err := os.WriteFile(path, []byte(flows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "conntrack -R "+path)
+}
+
+// A server that answers everybody has as many ends as packets were sent to it: each may be the one that a session
+// comes from, and they make nobody else one.
+func TestAServerThatAnswersManyHasManyEnds(t *testing.T) {
+	testenv.Program(t, "conntrack", "conntrack")
+	if !testenv.Isolated(t) {
+		return
+	}
+	run(t, cable...)
+	heldTUN(t, "tun7")
+	answered(t, "198.18.0.1", 4096)
+	for _, route := range []string{"", "ip route add default dev tun7"} {
+		if route != "" { // nor does it matter how the ends are reached
+			run(t, route)
+		}
+		found, err := New("/").Carry(t.Context(), between("198.51.100.1", "198.51.100.2"))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("after %q: %d tunnels, %v", route, len(found), err)
+		}
+		ends := found[0].Addresses
+		if found[0].Unknown != "" || len(ends) != 4096 || ends[0].String() != "198.18.0.1" || ends[4095].String() != "198.18.16.0" {
+			t.Errorf("after %q: %d ends, from %v to %v, unknown %q", route, len(ends), ends[0], ends[len(ends)-1], found[0].Unknown)
+		}
+	}
+	answered(t, "198.19.0.1", 1)
+	r := New("/")
+	for _, remote := range []string{"198.51.100.2", "198.51.100.3"} { // what is found once is told to all
+		found, err := r.Carry(t.Context(), between("198.51.100.1", remote))
+		const want = "with whom the program of the tunnel tun7 talks is not all known (more than 4096 hosts talk with it over UDP)"
+		if err != nil || len(found) != 1 || found[0].Unknown != want || len(found[0].Addresses) != 4096 {
+			t.Errorf("to %s: %+v, %v", remote, len(found), err)
+		}
+	}
+}
+
+// However many ends are reached through the same tunnel, it is told once, and leaves room for others.
+func TestATunnelOfManyEndsIsToldOnce(t *testing.T) {
+	testenv.Program(t, "conntrack", "conntrack")
+	if !testenv.Isolated(t) {
+		return
+	}
+	run(t, cable...)
+	heldTUN(t, "tun7")
+	run(t, "ip link add vx0 type vxlan id 5 remote 192.0.2.9 dstport 4789", "ip addr add 10.9.0.1/24 dev vx0", "ip link set vx0 up",
+		"ip link add vx1 type vxlan id 6 remote 192.0.2.8 dstport 4790", "ip addr add 10.8.0.1/24 dev vx1", "ip link set vx1 up",
+		"ip route add 198.18.0.0/16 dev vx0", "ip route add 198.19.0.0/16 dev vx1")
+	answered(t, "198.18.0.1", 100)
+	answered(t, "198.19.0.1", 1)
+	found, err := New("/").Carry(t.Context(), between("198.51.100.1", "198.51.100.2"))
+	var names []string
+	for _, f := range found {
+		names = append(names, f.Interface)
+	}
+	if err != nil || !slices.Equal(names, []string{"tun7", "vx0", "vx1"}) {
+		t.Errorf("%v, %v", names, err)
+	}
+}
