@@ -2,13 +2,23 @@
 
 package blocklist
 
-// NeighboursFrom and NeighboursTo bound the types of ICMPv6 that every backend lets
-// pass before it drops anything, to and from blocked addresses too: neighbour discovery
-// (133 to 137, RFC 4861), without which this machine and its routers lose each other, and
-// multicast listeners (130 to 132, RFC 2710), since a switch that asks for those and gets no
-// answer stops to deliver solicitations (RFC 4541). No message of these types is forwarded,
-// so none comes from another network.
+import "net/netip"
+
+// What every backend lets pass before it drops anything, to and from blocked addresses too, are
+// types of ICMPv6 between this machine and its own networks alone: neighbour discovery
+// (RFC 4861), without which this machine and its routers lose each other, and multicast
+// listeners (RFC 2710), since a switch that asks for those and gets no answer stops to deliver
+// solicitations (RFC 4541). A router forwards these types as any other (RFC 4890), so what
+// comes from elsewhere, or goes on to elsewhere, is told by the header of IPv6.
 const (
-	NeighboursFrom = 130
-	NeighboursTo   = 137
+	ListenersFrom, ListenersTo   = 130, 132 // types
+	NeighboursFrom, NeighboursTo = 133, 137 // types
+
+	// NeighbourHops is the hop limit of neighbour discovery (RFC 4861, section 3.1), which a packet
+	// that was forwarded cannot have any more.
+	NeighbourHops = 255
 )
+
+// LinkLocal has the sources of messages about multicast listeners (RFC 2710, section 3; RFC 3810,
+// section 5): packets from there are not forwarded (RFC 4291, section 2.5.6).
+var LinkLocal = netip.MustParsePrefix("fe80::/10")

@@ -49,6 +49,7 @@ type fakePF struct {
 	anchors map[string]*fakeAnchor
 	states  []fakeState
 	icmp6   string // the type of the packets that are judged; empty for other protocols
+	way     string // in or out, of the packet that is judged
 	log     []string
 
 	noRelay, noSkywalk bool // what it has switched off for rules that are not Apple's
@@ -364,11 +365,25 @@ func (f *fakePF) kill(words []string) string {
 	return fmt.Sprintf("killed %d states from 1 sources and %d destinations\n", killed, len(words)/4)
 }
 
-// passes says whether a packet passes: by the state it belongs to, else by the
-// last rule that matches, or the first with quick.
+// passes says whether a packet of this machine passes.
 func (f *fakePF) passes(from, to netip.Addr) bool {
+	if from == here4 || from == here6 {
+		return f.meets("out", from, to)
+	}
+	return f.meets("in", from, to)
+}
+
+// forwards says whether a packet passes that this machine forwards.
+func (f *fakePF) forwards(from, to netip.Addr) bool {
+	return f.meets("in", from, to) && f.meets("out", from, to)
+}
+
+// meets says whether a packet passes one way: by the state it belongs to, else by the
+// last rule that matches, or the first with quick.
+func (f *fakePF) meets(way string, from, to netip.Addr) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.way = way
 	if !f.on || slices.Contains(f.states, fakeState{from, to}) || slices.Contains(f.states, fakeState{to, from}) {
 		return true
 	}
@@ -429,6 +444,9 @@ func (f *fakePF) matches(path string, words []string, from, to netip.Addr) bool 
 	if at := slices.Index(words, "icmp6-type"); at > 0 && words[at+1] != f.icmp6 {
 		return false
 	} else if at < 0 && slices.Contains(words, "proto") || slices.Contains(words, "lo0") {
+		return false
+	}
+	if at := slices.IndexFunc(words, func(w string) bool { return w == "in" || w == "out" }); at > 0 && words[at] != f.way {
 		return false
 	}
 	at := slices.Index(words, "from")

@@ -243,7 +243,9 @@ func TestOthersChangeTheOwnRules(t *testing.T) {
 		"too late":       append(slices.Clone(good), pass...),
 		"one too few":    append(slices.Clone(pass[1:]), good...),
 		"another type":   append([]string{strings.Replace(pass[0], "groupqry", "echoreq", 1)}, whole[1:]...),
-		"everybody":      append([]string{"pass quick inet6 proto 58 from any to any icmp6-type groupqry no state"}, whole[1:]...),
+		"both ways":      append([]string{strings.Replace(pass[0], "pass in ", "pass ", 1)}, whole[1:]...),
+		"the other way":  append([]string{strings.Replace(pass[0], "pass in ", "pass out ", 1)}, whole[1:]...),
+		"everybody":      append([]string{"pass in quick inet6 proto 58 from any to any icmp6-type groupqry no state"}, whole[1:]...),
 		"a pass":         append([]string{"pass quick all"}, whole...),
 		"no quick":       append(pass, "block drop from <sentinel> to any", "block drop from any to <sentinel>"),
 		"a condition":    append(pass, "block drop in quick on en0 from <sentinel> to any", good[1]),
@@ -629,7 +631,7 @@ func TestAHungRunIsNamedWithWhatEndsIt(t *testing.T) {
 // Messages with which neighbours find each other meet no rule that drops, to and
 // from blocked addresses; others do.
 func TestNeighboursAreFoundPastABlock(t *testing.T) {
-	if len(neighbourTypes) != blocklist.NeighboursTo-blocklist.NeighboursFrom+1 {
+	if len(neighbourTypes) != blocklist.NeighboursTo-blocklist.ListenersFrom+1 {
 		t.Fatalf("%d types", len(neighbourTypes))
 	}
 	f := newFakePF(t)
@@ -637,6 +639,9 @@ func TestNeighboursAreFoundPastABlock(t *testing.T) {
 	for _, kind := range append(slices.Clone(neighbourTypes), "echoreq") {
 		f.icmp6 = kind
 		f.both(t, peers[1], kind != "echoreq")
+		if from, to := f.forwards(peers[1], strangers[1]), f.forwards(strangers[1], peers[1]); from || to {
+			t.Errorf("%s is forwarded: from a blocked address %v, to one %v", kind, from, to)
+		}
 	}
 	f.icmp6 = ""
 	f.both(t, peers[1], false)

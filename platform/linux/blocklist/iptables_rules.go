@@ -33,8 +33,7 @@ type ruleset struct {
 	// copies counts the rules of an address by its option, -s and -d.
 	copies map[string]map[netip.Addr]int
 	order  []netip.Addr
-	// neighbours are the rules of [blocklist.NeighboursFrom] that come before all
-	// others.
+	// neighbours are the rules of [neighbourRules] that come before all others.
 	neighbours int
 }
 
@@ -84,14 +83,21 @@ func (r *ruleset) noteRules(lines []string) {
 }
 
 // neighbourRules let pass what neighbours find each other with. They return to the
-// chain that jumped here, since what a firewall decides comes after it.
+// chain that jumped here, since what a firewall decides comes after it. What this machine forwards
+// meets them too: its hop limit is one less by then, and the kernel forwards nothing from a link-local
+// address, so that none of that passes.
 func neighbourRules(v6 bool) []string {
 	var list []string
+	for kind := blocklist.ListenersFrom; v6 && kind <= blocklist.ListenersTo; kind++ {
+		list = append(list, OwnChain+" -s "+blocklist.LinkLocal.String()+ofICMPv6(kind)+" -j RETURN")
+	}
 	for kind := blocklist.NeighboursFrom; v6 && kind <= blocklist.NeighboursTo; kind++ {
-		list = append(list, OwnChain+" -p ipv6-icmp -m icmp6 --icmpv6-type "+strconv.Itoa(kind)+" -j RETURN")
+		list = append(list, OwnChain+ofICMPv6(kind)+" -m hl --hl-eq "+strconv.Itoa(blocklist.NeighbourHops)+" -j RETURN")
 	}
 	return list
 }
+
+func ofICMPv6(kind int) string { return " -p ipv6-icmp -m icmp6 --icmpv6-type " + strconv.Itoa(kind) }
 
 // parseRule parses "-A SENTINEL -s 192.0.2.1/32 -j DROP".
 func parseRule(line string) (option string, a netip.Addr, ok bool) {

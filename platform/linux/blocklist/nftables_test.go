@@ -33,7 +33,7 @@ func TestTransactionsMakeTheTableAndReadItBack(t *testing.T) {
 	if len(f.sent) != 1 {
 		t.Fatalf("%d transactions", len(f.sent))
 	}
-	want := map[netlink.HeaderType]int{unix.NFT_MSG_NEWTABLE: 1, unix.NFT_MSG_NEWSET: 2, unix.NFT_MSG_NEWCHAIN: 3, unix.NFT_MSG_DELRULE: 3, unix.NFT_MSG_NEWRULE: 11, unix.NFT_MSG_NEWSETELEM: 2}
+	want := map[netlink.HeaderType]int{unix.NFT_MSG_NEWTABLE: 1, unix.NFT_MSG_NEWSET: 2, unix.NFT_MSG_NEWCHAIN: 3, unix.NFT_MSG_DELRULE: 3, unix.NFT_MSG_NEWRULE: 12, unix.NFT_MSG_NEWSETELEM: 2}
 	got := map[netlink.HeaderType]int{}
 	for _, kind := range f.sent[0] {
 		got[kind]++

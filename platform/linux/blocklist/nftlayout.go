@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
+	"net"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -73,10 +74,13 @@ func (h hook) ownChain() *nftables.Chain {
 	}
 }
 
-// rules returns the rules of the chain, in order: "icmpv6 type 130-137 accept", then
-// "ip saddr @blocked4 counter drop".
+// rules returns the rules of the chain, in order: those of neighbours, then
+// "ip saddr @blocked4 counter drop". What is forwarded is nothing that this machine finds its neighbours by.
 func (h hook) rules() [][]expr.Any {
-	list := [][]expr.Any{neighbours()}
+	var list [][]expr.Any
+	if h.chain != "forward" {
+		list = append(list, listeners(), neighbours())
+	}
 	for _, f := range families {
 		if h.sources {
 			list = append(list, f.rule(f.source))
@@ -88,17 +92,37 @@ func (h hook) rules() [][]expr.Any {
 	return list
 }
 
-// neighbours accepts for this chain alone: what a firewall decides comes after it.
+// neighbours is "ip6 hoplimit 255 icmpv6 type 133-137 accept". It accepts for this chain alone: what a
+// firewall decides comes after it.
 func neighbours() []expr.Any {
-	equal := func(value byte) expr.Any { return &expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{value}} }
-	return []expr.Any{
+	const hopLimit = 7 // offset in the header, RFC 8200
+	return acceptICMPv6(blocklist.NeighboursFrom, blocklist.NeighboursTo,
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: hopLimit, Len: 1}, equal(blocklist.NeighbourHops))
+}
+
+// listeners is "ip6 saddr fe80::/10 icmpv6 type 130-132 accept".
+func listeners() []expr.Any {
+	p, six := blocklist.LinkLocal, families[1]
+	return acceptICMPv6(blocklist.ListenersFrom, blocklist.ListenersTo,
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: six.source, Len: six.size},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: six.size, Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen()), Xor: make([]byte, six.size)},
+		equal(p.Addr().AsSlice()...))
+}
+
+func acceptICMPv6(from, to byte, condition ...expr.Any) []expr.Any {
+	return slices.Concat([]expr.Any{
 		&expr.Meta{Key: expr.MetaKeyNFPROTO, Register: 1}, equal(unix.NFPROTO_IPV6),
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1}, equal(unix.IPPROTO_ICMPV6),
+	}, condition, []expr.Any{
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 0, Len: 1},
-		&expr.Cmp{Op: expr.CmpOpGte, Register: 1, Data: []byte{blocklist.NeighboursFrom}},
-		&expr.Cmp{Op: expr.CmpOpLte, Register: 1, Data: []byte{blocklist.NeighboursTo}},
+		&expr.Cmp{Op: expr.CmpOpGte, Register: 1, Data: []byte{from}},
+		&expr.Cmp{Op: expr.CmpOpLte, Register: 1, Data: []byte{to}},
 		&expr.Verdict{Kind: expr.VerdictAccept},
-	}
+	})
+}
+
+func equal(value ...byte) expr.Any {
+	return &expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: value}
 }
 
 func (f family) rule(offset uint32) []expr.Any {

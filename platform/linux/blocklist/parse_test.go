@@ -114,7 +114,7 @@ func TestRulesetIsRead(t *testing.T) {
 	six.exists, six.first = true, map[string]bool{"INPUT": true, "OUTPUT": true, "FORWARD": true}
 	six.noteRules([]string{"-A SENTINEL -s 2001:db8::1/128 -j DROP", "-A SENTINEL -d 2001:db8::1/128 -j DROP"})
 	commands := six.adding(nil)
-	if six.effective() || len(commands) != 11 || commands[0] != "-F SENTINEL" || commands[8] != "-A SENTINEL -p ipv6-icmp -m icmp6 --icmpv6-type 137 -j RETURN" || commands[10] != "-A SENTINEL -d 2001:db8::1 -j DROP" {
+	if six.effective() || len(commands) != 11 || commands[0] != "-F SENTINEL" || commands[3] != "-A SENTINEL -s fe80::/10 -p ipv6-icmp -m icmp6 --icmpv6-type 132 -j RETURN" || commands[8] != "-A SENTINEL -p ipv6-icmp -m icmp6 --icmpv6-type 137 -m hl --hl-eq 255 -j RETURN" || commands[10] != "-A SENTINEL -d 2001:db8::1 -j DROP" {
 		t.Errorf("what an earlier version left is not put right: %q", commands)
 	}
 	for _, foreign := range []string{
