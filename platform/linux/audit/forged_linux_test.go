@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -365,4 +367,58 @@ func TestAPortOfClientsHidesNoServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A listener that is on its way from one process to another is of no process, and of its user all the same.
+func TestAListenerOnItsWayIsItsUsers(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(ends[0]); unix.Close(ends[1]) })
+	for uid, port := range map[int]int{0: 6379, 33: 27017, 1500: 5432} {
+		fd := listensAs(t, uid, port)
+		if err := unix.Sendmsg(ends[0], []byte{0}, unix.UnixRights(fd), nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		unix.Close(fd)
+	}
+	m := &machine{Parts: Parts{Root: "/"}}
+	f := here(t, "services.internal")
+	want := []string{
+		"tcp 0.0.0.0:5432: of user 1500, whose process was not found",
+		"tcp 0.0.0.0:6379: of the kernel, or of another namespace",
+		"tcp 0.0.0.0:27017: of user " + m.userNamed(33) + ", whose process was not found",
+	}
+	slices.Sort(want)
+	slices.Sort(f.Evidence)
+	if f.Status != audit.Fail || !slices.Equal(f.Evidence, want) {
+		t.Errorf("%+v, want %q", f, want)
+	}
+}
+
+// listensAs makes a listening socket as a user, on a thread that ends.
+func listensAs(t *testing.T, uid, port int) (fd int) {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		const same = ^uintptr(0)
+		if _, _, failed := unix.RawSyscall(unix.SYS_SETRESUID, same, uintptr(uid), same); failed != 0 {
+			done <- failed
+			return
+		}
+		var err error
+		if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
+			err = errors.Join(unix.Bind(fd, &unix.SockaddrInet4{Port: port}), unix.Listen(fd, 1))
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	return fd
 }

@@ -31,12 +31,19 @@ type machine struct {
 	localUsers audit.Memo[localUsers]
 	systemWalk audit.Memo[*walkResult]
 	restWalk   audit.Memo[*walkResult]
+	procFS     audit.Memo[procfs.FS]
 	processes  audit.Memo[processTable]
 	listeners  audit.Memo[listeners.Sockets]
 	mcpServers audit.Memo[mcpServers]
 	sshServer  audit.Memo[sshdconf.Server]
 	sudoPolicy audit.Memo[sudoPolicy]
 	proc       audit.Memo[procfs.FS]
+}
+
+// proc is one for all checks: what it waits for the memory of processes is bounded for all together.
+func (m *machine) proc() procfs.FS {
+	fs, _ := m.procFS.Get(func() (procfs.FS, error) { return procfs.New(m.Root), nil }) //nolint:errcheck // never fails
+	return fs
 }
 
 // privileged says whether sentinel runs as root.

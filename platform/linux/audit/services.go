@@ -81,9 +81,18 @@ func (m *machine) reachable(ctx context.Context) (listeners.Sockets, error) {
 	}
 	return m.listeners.Get(func() (listeners.Sockets, error) {
 		return listeners.Host{
-			Source: m.Sockets, Judge: m.Firewall.Firewall(ctx).Reach(), Rules: portRules(), Unowned: "of the kernel, or of another namespace",
+			Source: m.Sockets, Judge: m.Firewall.Firewall(ctx).Reach(), Rules: portRules(), Unowned: m.unowned,
 		}.Reachable(ctx)
 	})
+}
+
+// unowned says of a socket that no process was found to have whose it is. One of a user's may be on its way from one
+// process to another (unix(7), SCM_RIGHTS), or held by what the kernel keeps for that user.
+func (m *machine) unowned(uid int) string {
+	if uid == 0 {
+		return "of the kernel, or of another namespace"
+	}
+	return "of user " + m.userNamed(uid) + ", whose process was not found"
 }
 
 // clientPorts are where nearly every machine has clients of DHCP and of time, which only root opens.
@@ -153,7 +162,7 @@ func (m *machine) isClient(l listeners.Listener, first, last uint16) bool {
 
 // programOf is what a listener runs, and whose process it is.
 func (m *machine) programOf(l listeners.Listener) (p procfs.Program, owner int, ok bool) {
-	p, err := procfs.New(m.Root).Program(l.PID, m.Owner)
+	p, err := m.proc().Program(l.PID, m.Owner)
 	process, ownerErr := m.stat("/proc/" + strconv.Itoa(l.PID))
 	return p, process.UID, errors.Join(err, ownerErr) == nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sentinel/internal/privilege"
+	"sentinel/internal/sanitize"
 	"sentinel/internal/userdb"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/unix/hostfile"
@@ -82,6 +83,28 @@ func (m *machine) owner(uid int) string {
 		return ""
 	}
 	return strconv.Itoa(m.userOf(uid))
+}
+
+// userNamed is the name of a user, or the number where the files in /etc have none.
+func (m *machine) userNamed(uid int) string {
+	u, known := m.userOf(uid)
+	if !known {
+		return strconv.Itoa(uid)
+	}
+	return sanitize.Text(u.Name, 32)
+}
+
+// userOf is the first user in /etc/passwd with an ID.
+func (m *machine) userOf(uid int) (u userdb.User, known bool) {
+	who, err := m.users()
+	if err != nil {
+		return u, false
+	}
+	at := slices.IndexFunc(who.users, func(u userdb.User) bool { return u.UID == uid })
+	if at < 0 {
+		return u, false
+	}
+	return who.users[at], true
 }
 
 // in returns who has the rights of a group: whom it names, and other users than root whose primary group it is.

@@ -84,9 +84,9 @@ type Host struct {
 	Source network.Source
 	Judge  reach.Judge
 	Rules  []PortRule // the rules that will judge
-	// Unowned is said of a socket without an owner although all owners could be looked up; ""
-	// when that cannot be told.
-	Unowned string
+	// Unowned is what is said of a socket of a user, by ID, without an owner although all owners could be looked
+	// up; nil when that cannot be told.
+	Unowned func(uid int) string
 }
 
 // Reachable lists the listening sockets that are not on loopback. Those that the packet filter
@@ -172,7 +172,7 @@ func (h Host) open(list []Listener) []Listener {
 	return slices.CompactFunc(open, func(a, b Listener) bool { return a.String() == b.String() })
 }
 
-func addOwners(ctx context.Context, source network.Source, list []Listener, unowned string) error {
+func addOwners(ctx context.Context, source network.Source, list []Listener, unowned func(uid int) string) error {
 	ids := make([]uint64, 0, len(list))
 	for _, l := range list {
 		ids = append(ids, l.ID)
@@ -182,11 +182,11 @@ func addOwners(ctx context.Context, source network.Source, list []Listener, unow
 	if err != nil && !skipped {
 		return err
 	}
-	if denied || skipped || unowned == "" {
-		unowned = notSeen
+	if denied || skipped || unowned == nil {
+		unowned = func(int) string { return notSeen }
 	}
 	for i, l := range list {
-		list[i].owner = unowned
+		list[i].owner = unowned(l.UID)
 		if o, ok := owners[l.ID]; ok {
 			list[i].PID, list[i].Process, list[i].owner = o.PID, o.Name, fmt.Sprintf("%s (process %d)", o.Name, o.PID)
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -63,6 +64,14 @@ func wide(string, netip.AddrPort, string) reach.Verdict {
 	return reach.Verdict{Answer: reach.Reachable}
 }
 
+// ofWhom names the kernel, or a user by ID.
+func ofWhom(uid int) string {
+	if uid == 0 {
+		return "of the kernel"
+	}
+	return "of user " + strconv.Itoa(uid)
+}
+
 func TestReachableHeedsThePacketFilter(t *testing.T) {
 	judge := func(protocol string, local netip.AddrPort, _ string) reach.Verdict {
 		switch {
@@ -77,7 +86,7 @@ func TestReachableHeedsThePacketFilter(t *testing.T) {
 	host := sockets{list: []network.Socket{
 		listening(network.TCP, "0.0.0.0:22", 1), listening(network.UDP, "[::]:22", 2), listening(network.TCP, "0.0.0.0:6379", 3), listening(network.TCP, "192.0.2.1:80", 4),
 	}}
-	list, err := openAt(t, Host{Source: host, Judge: judge, Unowned: "of the kernel"})
+	list, err := openAt(t, Host{Source: host, Judge: judge, Unowned: ofWhom})
 	want := []string{"udp [::]:22: of the kernel; not said", "tcp 192.0.2.1:80: of the kernel; not said"}
 	if got := texts(list); err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v; want %q", got, err, want)
@@ -92,21 +101,32 @@ func TestReachableLeavesOutLoopbackAndConnections(t *testing.T) {
 		list:   []network.Socket{open, connected, open, listening(network.TCP, "127.0.0.1:5432", 2), listening(network.UDP, "[::]:53", 3)},
 		owners: map[uint64]network.Owner{1: {PID: 7, Name: "redis-server"}},
 	}
-	list, err := openAt(t, Host{Source: host, Judge: wide, Unowned: "of the kernel"})
+	list, err := openAt(t, Host{Source: host, Judge: wide, Unowned: ofWhom})
 	want := []string{"udp [::]:53: of the kernel", "tcp 0.0.0.0:6379: redis-server (process 7)"}
 	if got := texts(list); err != nil || !slices.Equal(got, want) || list[1].Process != "redis-server" || list[0].Process != "" {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
 }
 
+// A socket that is on its way from one process to another is of no process for a moment, and of its user all the same.
+func TestASocketOfAUserIsNotTheKernels(t *testing.T) {
+	of := listening(network.TCP, "0.0.0.0:6379", 1)
+	of.UID = 1500
+	list, err := openAt(t, Host{Source: sockets{list: []network.Socket{of, listening(network.UDP, "0.0.0.0:2049", 2)}}, Judge: wide, Unowned: ofWhom})
+	want := []string{"udp 0.0.0.0:2049: of the kernel", "tcp 0.0.0.0:6379: of user 1500"}
+	if got := texts(list); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+}
+
 func TestOwnersThatAreNotSeenAreNotGuessed(t *testing.T) {
 	host := sockets{list: []network.Socket{listening(network.TCP, "192.0.2.1:80", 1)}, denied: true}
-	list, err := openAt(t, Host{Source: host, Judge: wide, Unowned: "of the kernel"})
+	list, err := openAt(t, Host{Source: host, Judge: wide, Unowned: ofWhom})
 	if want := "tcp 192.0.2.1:80: its process cannot be seen"; err != nil || len(list) != 1 || list[0].String() != want {
 		t.Errorf("got %v, %v; want %s", list, err, want)
 	}
 	host.denied, host.err = false, &network.SkippedError{Processes: 1, Users: []int{1000}}
-	if list, err := openAt(t, Host{Source: host, Judge: wide, Unowned: "of the kernel"}); err != nil || len(list) != 1 || list[0].owner != notSeen {
+	if list, err := openAt(t, Host{Source: host, Judge: wide, Unowned: ofWhom}); err != nil || len(list) != 1 || list[0].owner != notSeen {
 		t.Errorf("too many files to look at: %v, %v", list, err)
 	}
 	host.err = errors.New("lsof is gone")
@@ -157,7 +177,7 @@ func TestAUserAtThePortsOfARuleHidesNoneOfRoots(t *testing.T) {
 			}
 		}
 	}
-	sockets, err := Host{Source: sockets{list: append(list, listening(network.TCP, "0.0.0.0:27017", 1))}, Judge: wide, Rules: []PortRule{rule}, Unowned: "of the kernel"}.Reachable(t.Context())
+	sockets, err := Host{Source: sockets{list: append(list, listening(network.TCP, "0.0.0.0:27017", 1))}, Judge: wide, Rules: []PortRule{rule}, Unowned: ofWhom}.Reachable(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
