@@ -24,6 +24,7 @@ type Claim struct {
 	Login    bool   // it descends from a login of a person that root has recorded
 	Program  string // path of what runs
 	Place    Place  // of that file, where it is apart
+	Unmapped bool   // the process has nothing of it in its memory: the path was chosen, and it runs something else
 	Removed  bool   // the file is gone from there
 	Replaced bool   // and another one is there
 	Deployed bool   // which the user of the process could not have put there
@@ -114,7 +115,7 @@ func (c Claim) imitates() Disguise {
 // Plain reports that whatever else is found out about the process changes nothing. What is not known
 // yet is the worst that it can be: it only excuses, but for the place of what is apart.
 func (c Claim) Plain() bool {
-	if c.Apart {
+	if c.Apart || c.Unmapped {
 		return c.Kernel || c.Program == ""
 	}
 	c.Program, c.Removed = strings.CutSuffix(c.Program, " (deleted)")
@@ -132,7 +133,7 @@ func (c Claim) shown() string {
 	return text
 }
 
-func (c Claim) inMemory() bool { return strings.HasPrefix(c.Program, "/memfd:") }
+func (c Claim) inMemory() bool { return c.Unmapped || strings.HasPrefix(c.Program, "/memfd:") }
 
 // quoted is its path, which whoever started it has chosen.
 func (c Claim) quoted() string { return sanitize.Quoted(c.Program, 60) }
@@ -177,7 +178,7 @@ func (c Claim) misnamed(name string, others []string) bool {
 	}
 	file := path.Base(c.Program)
 	linked := c.Same && (!core || c.Placed) && strings.HasPrefix(c.title(), name) // which the kernel cuts
-	if linked || strings.HasPrefix(file, name) {                                  // or sshd-session
+	if !c.Unmapped && (linked || strings.HasPrefix(file, name)) {                 // or sshd-session
 		return core && (c.Mounts == MountsOfUser || c.misplaced()) // where its user put any file at that path
 	}
 	return !c.System || !c.carries(file, core) && !begins(others, file)
@@ -253,7 +254,9 @@ func (c Claim) hidden() string {
 	switch {
 	case c.Clone:
 		return ""
-	case c.inMemory():
+	case c.Unmapped && c.Mounts != MountsOfContainer:
+		return "runs a program from memory and calls it " + c.quoted() + ", of which it has loaded nothing"
+	case strings.HasPrefix(c.Program, "/memfd:"):
 		return "runs a program from memory that never was a file, " + c.quoted()
 	case c.Mounts == MountsOfContainer, c.System:
 		return ""
@@ -273,7 +276,7 @@ func (c Claim) hidden() string {
 func (c Claim) LeavesNoFile() bool {
 	switch {
 	case c.inMemory():
-		return true
+		return !c.Unmapped || c.Mounts != MountsOfContainer
 	case c.Place == PlaceMemory, c.Place == PlaceDetached, c.Place == PlaceUnknown:
 		return true
 	default:

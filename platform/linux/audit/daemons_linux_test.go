@@ -102,21 +102,3 @@ func TestADaemonWhoseProgramIsRenewedRuns(t *testing.T) {
 		t.Error("it does not")
 	}
 }
-
-// Whoever is not root does not see which program a daemon runs.
-func TestTheServiceTellsWhatADaemonIsWhereItsProgramIsHidden(t *testing.T) {
-	for group, want := range map[string]bool{
-		"/system.slice/chrony.service":                                  true,
-		"/system.slice/chronyd.service":                                 true,
-		"/system.slice/apache2.service":                                 false,
-		"/system.slice/docker-4f.scope":                                 false,
-		"/system.slice/docker-4f.scope/system.slice/chronyd.service":    false,
-		"/user.slice/user-1000.slice/user@1000.service/chronyd.service": false,
-	} {
-		root := testenv.Plant(t, map[string]string{"proc/7/comm": "chronyd\n", "proc/7/cgroup": "0::" + group + "\n"})
-		m := &machine{Parts: Parts{Root: root}}
-		if got := m.startedBySystem(runningProcess{pid: 7, name: "chronyd"}, false); got != want {
-			t.Errorf("%s: %v", group, got)
-		}
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,9 +75,33 @@ func TestAMountOfAUserHidesNoProgramThatIsGone(t *testing.T) {
 	}
 }
 
+// What the kernel shows in the place of a program, as any user can have it do, is not what runs.
+func TestAProgramThatIsOnlyShownIsGone(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	mounted(t, "/mnt")
+	copyOf(t, "/bin/sleep", "/mnt/shown/chronyd", 0o755)
+	p := testenv.Imposter(t, "/mnt/chronyd", 999, "/mnt/shown/chronyd")
+	f := here(t, "processes.program_gone")
+	want := "/proc/" + strconv.Itoa(p.Pid) + "/exe: /mnt/shown/chronyd, called chronyd, of which it has loaded nothing: it runs from memory"
+	if f.Status != audit.Fail || len(f.Evidence) != 1 || f.Evidence[0] != want || f.Owners[0] != "999" {
+		t.Errorf("%+v", f)
+	}
+	if runsNow(t, &machine{Parts: Parts{Root: "/"}}, "chronyd") {
+		t.Error("it is a time service")
+	}
+	m := &machine{Parts: Parts{Root: t.TempDir()}}
+	clone := runningProcess{pid: 7, thread: 7, name: "6", program: "/memfd:runc_cloned:/proc/self/exe (deleted)"}
+	if f := m.judgeDeleted([]runningProcess{clone}, map[int]processes.Claim{7: {Program: "/memfd:runc_cloned:/proc/self/exe", Removed: true, Unmapped: true}}); f.Status != audit.Fail {
+		t.Errorf("shown with a copy of runc: %+v", f)
+	}
+}
+
 // What cannot be found out of a process is no pass, and costs no other its verdict.
 func TestAProgramThatIsNotFoundOutIsNoPass(t *testing.T) {
-	root := testenv.Plant(t, map[string]string{"proc/1/comm": "init\n", "proc/7/comm": "x\n", "proc/8/comm": "x\n", "proc/8/task/9/comm": "x\n"})
+	root := testenv.Plant(t, map[string]string{"proc/1/comm": "init\n", "proc/7/comm": "x\n", "proc/8/comm": "x\n", "proc/8/task/9/comm": "x\n",
+		"proc/8/stat": "8 (x) S 1 8 8 0 -1 0 0 0 0 0 0 0 0 0 20 0 2 0 50 0 0\n"})
 	for _, process := range []string{"1", "7", "8", "8/task/9"} {
 		if err := os.Symlink("/usr/bin/x", filepath.Join(root, "proc", process, "exe")); err != nil {
 			t.Fatal(err)

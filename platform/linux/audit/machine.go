@@ -37,7 +37,6 @@ type machine struct {
 	mcpServers audit.Memo[mcpServers]
 	sshServer  audit.Memo[sshdconf.Server]
 	sudoPolicy audit.Memo[sudoPolicy]
-	proc       audit.Memo[procfs.FS]
 }
 
 // proc is one for all checks: what it waits for the memory of processes is bounded for all together.

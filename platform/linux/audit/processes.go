@@ -31,7 +31,7 @@ func processChecks() []check {
 			ID: "processes.program_gone", Name: "Running programs whose file is gone", Severity: audit.High, Weight: 6, Unusual: true,
 			Reference:   "Lynis FILE-6354, MITRE ATT&CK T1070.004",
 			Description: "A program that removed its own file hides; one that an update replaced still has the holes that the update closed.",
-			Formula:     "PASS when each running program is the file that it was started from, or the copy of itself that runc or crun runs. FAIL for one that runs from memory, that was removed from a folder for temporary files, whatever its user has mounted that as, or that is on a file system of its user's that is in memory or mounted nowhere. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",
+			Formula:     "PASS when each running program is the file that it was started from, or the copy of itself that runc or crun runs. FAIL for one that runs from memory, whatever file the kernel was made to show for it, that was removed from a folder for temporary files, whatever its user has mounted that as, or that is on a file system of its user's that is in memory or mounted nowhere. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",
 		}, Run: deletedPrograms},
 	}
 }
@@ -127,16 +127,21 @@ func (t *processTable) unseen(err error) {
 func (m *machine) programOfThreads(pid int) (thread int, program string, err error) {
 	const tries = 4
 	for range tries {
-		tid, err := procfs.New(m.Root).Thread(pid)
+		tid, err := m.proc().Thread(pid)
 		if err != nil {
 			return 0, "", err
 		}
-		program, err := os.Readlink(m.path(path.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(tid), "exe")))
+		program, err := os.Readlink(m.path(exeOf(pid, tid)))
 		if !procfs.Ended(err) {
 			return tid, program, err
 		}
 	}
 	return 0, "", procfs.ErrThreadsChange
+}
+
+// exeOf is the link to what a thread of a process runs: that of the process is gone with its first thread.
+func exeOf(pid, tid int) string {
+	return path.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(tid), "exe")
 }
 
 func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
@@ -175,8 +180,8 @@ func (m *machine) gonePrograms(ctx context.Context, all []runningProcess) (gone 
 
 // hasEnded says whether no thread of a process runs any longer.
 func (m *machine) hasEnded(pid int) bool {
-	_, err := procfs.New(m.Root).Thread(pid)
-	return procfs.Ended(err)
+	p, err := m.proc().Process(pid)
+	return procfs.Ended(err) || err == nil && p.Over()
 }
 
 // claimOf is what a process runs, as far as its path tells where nothing else is known.
@@ -196,7 +201,7 @@ func (m *machine) judgeDeleted(all []runningProcess, gone map[int]processes.Clai
 		if !c.Removed && !c.LeavesNoFile() {
 			continue
 		}
-		if original := procfs.CloneOf(c.Program); original != "" {
+		if original := procfs.CloneOf(c.Program); original != "" && !c.Unmapped {
 			if clones++; clones <= maxClones && m.isClone(p, original) { // a container is starting
 				continue
 			}
@@ -223,6 +228,8 @@ func (m *machine) judgeDeleted(all []runningProcess, gone map[int]processes.Clai
 func (m *machine) goneLine(p runningProcess, c processes.Claim) audit.Line {
 	text := p.program + ", called " + p.name
 	switch {
+	case c.Unmapped:
+		text += ", of which it has loaded nothing: it runs from memory"
 	case c.Place != "":
 		text += ", " + string(c.Place)
 	case !c.LeavesNoFile() && m.replaced(p, c.Program):
@@ -234,11 +241,9 @@ func (m *machine) goneLine(p runningProcess, c processes.Claim) audit.Line {
 // replaced says whether there is a file again where a program was. In a mount namespace of its own a
 // process of a user can have any path: that user must be able to see the file.
 func (m *machine) replaced(p runningProcess, file string) (is bool) {
-	u := userdb.User{UID: p.uid, GID: nogroup}
-	if who, err := m.users(); err == nil {
-		if at := slices.IndexFunc(who.users, func(u userdb.User) bool { return u.UID == p.uid }); at >= 0 {
-			u = who.users[at]
-		}
+	u, known := m.account(p.uid)
+	if !known {
+		u = userdb.User{UID: p.uid, GID: nogroup}
 	}
 	err := m.as(u, func() { is = m.exists(file) })
 	return is && err == nil
@@ -256,9 +261,9 @@ const maxClones = 100
 
 // isClone says whether a process runs a copy of a program.
 func (m *machine) isClone(p runningProcess, original string) bool {
-	held, err := procfs.OpenHeld(m.path("/proc/"+strconv.Itoa(p.pid)+"/exe"), procfs.Held.InMemory)
+	held, err := m.openMemory(p)
 	if err != nil {
-		return hostfile.Missing(err) // it has ended
+		return procfs.Ended(err) && m.hasEnded(p.pid)
 	}
 	defer held.Close() //nolint:errcheck // only read from
 	return slices.ContainsFunc(cloningDirs, func(dir string) bool {
@@ -266,6 +271,21 @@ func (m *machine) isClone(p runningProcess, original string) bool {
 		_, alone := m.tree().ChangedBy(file, m.Owner)
 		return alone && isCopy(held, m.path(file))
 	})
+}
+
+// openMemory opens what a process runs, if that is memory, through a thread that runs.
+func (m *machine) openMemory(p runningProcess) (held *os.File, err error) {
+	const tries = 4
+	for range tries {
+		if held, err = procfs.OpenHeld(m.path(exeOf(p.pid, p.thread)), procfs.Held.InMemory); !procfs.Ended(err) {
+			break
+		}
+		tid, none := m.proc().Thread(p.pid)
+		if p.thread = tid; none != nil { // the first one, where a thread has put a program in the place of the process
+			p.thread = p.pid
+		}
+	}
+	return held, err
 }
 
 // isCopy says whether memory has the content of the regular file at path.

@@ -4,12 +4,15 @@ package audit
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"sentinel/internal/audit"
 	"sentinel/internal/testenv"
@@ -25,15 +28,11 @@ func init() {
 	}
 }
 
-// A process whose first thread has ended names no program, and runs one all the same.
-func TestAProgramIsSeenBehindItsFirstThread(t *testing.T) {
-	if !testenv.Isolated(t) {
-		return
-	}
-	mounted(t, "/mnt")
-	copyOf(t, "/proc/self/exe", "/mnt/program", 0o755)
-	c := exec.Command("/mnt/program")
-	c.Env = append(os.Environ(), threadsEnv+"=1")
+// headless runs a copy of this test as a user whose first thread has ended, until the test ends.
+func headless(t *testing.T, program string, files ...*os.File) (pid int) {
+	t.Helper()
+	c := exec.Command(program)
+	c.Env, c.ExtraFiles = append(os.Environ(), threadsEnv+"=1"), files
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1000, Gid: 1000, NoSetGroups: true}}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
@@ -43,11 +42,66 @@ func TestAProgramIsSeenBehindItsFirstThread(t *testing.T) {
 		_, err := os.Readlink("/proc/" + strconv.Itoa(c.Process.Pid) + "/exe")
 		return os.IsNotExist(err)
 	})
+	return c.Process.Pid
+}
+
+// A process whose first thread has ended names no program, and runs one all the same.
+func TestAProgramIsSeenBehindItsFirstThread(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	mounted(t, "/mnt")
+	copyOf(t, "/proc/self/exe", "/mnt/program", 0o755)
+	headless(t, "/mnt/program")
 	if err := os.Remove("/mnt/program"); err != nil {
 		t.Fatal(err)
 	}
 	if f := here(t, "processes.program_gone"); f.Status != audit.Warn || !strings.Contains(strings.Join(f.Evidence, "\n"), "/mnt/program (deleted)") {
 		t.Errorf("%+v", f)
+	}
+}
+
+// Behind the first thread that has ended, memory is what it is, whatever it is called.
+func TestMemoryIsNotRuncForAThreadThatEnded(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	content, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.MemfdCreate("runc_cloned:/proc/self/exe", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(fd), "memory")
+	defer file.Close()
+	if _, err := file.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	pid := headless(t, "/proc/self/fd/3", file)
+	f := here(t, "processes.program_gone")
+	want := fmt.Sprintf("/proc/%d/exe: /memfd:runc_cloned:/proc/self/exe (deleted), called ", pid)
+	if f.Status != audit.Fail || len(f.Evidence) != 1 || !strings.HasPrefix(f.Evidence[0], want) {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A process has ended with its last thread, and not where one of them has or none can be found.
+func TestAProcessHasEndedWithItsLastThread(t *testing.T) {
+	const rest = " 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 %d 0 50 0 0\n"
+	for state, want := range map[string]bool{"S" + fmt.Sprintf(rest, 1): true, "R" + fmt.Sprintf(rest, 2): false, "Z" + fmt.Sprintf(rest, 2): false, "Z" + fmt.Sprintf(rest, 1): true, "": true} {
+		files := map[string]string{"proc/1/comm": "init\n"}
+		if state != "" {
+			files["proc/7/stat"] = "7 (x) " + state
+		}
+		if got := (&machine{Parts: Parts{Root: testenv.Plant(t, files)}}).hasEnded(7); got != want {
+			t.Errorf("%q: %t", state, got)
+		}
+	}
+	alive := "7 (x) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 50 0 0\n"
+	if (&machine{Parts: Parts{Root: testenv.Plant(t, map[string]string{"proc/7/stat": alive})}}).hasEnded(7) {
+		t.Error("one that runs has ended")
 	}
 }
 

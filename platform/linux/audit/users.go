@@ -10,7 +10,6 @@ import (
 	"sentinel/internal/privilege"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/userdb"
-	"sentinel/platform/linux/procfs"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -73,8 +72,7 @@ func (m *machine) userOf(uid int) int {
 	if who, err := m.users(); err == nil && who.uids[uint32(uid)] {
 		return uid
 	}
-	proc, _ := m.proc.Get(func() (procfs.FS, error) { return procfs.New(m.Root), nil }) //nolint:errcheck // it never fails
-	return proc.UserOf(uid)
+	return m.proc().UserOf(uid)
 }
 
 // owner is a user as in [audit.Line].
@@ -87,15 +85,15 @@ func (m *machine) owner(uid int) string {
 
 // userNamed is the name of a user, or the number where the files in /etc have none.
 func (m *machine) userNamed(uid int) string {
-	u, known := m.userOf(uid)
+	u, known := m.account(uid)
 	if !known {
 		return strconv.Itoa(uid)
 	}
 	return sanitize.Text(u.Name, 32)
 }
 
-// userOf is the first user in /etc/passwd with an ID.
-func (m *machine) userOf(uid int) (u userdb.User, known bool) {
+// account is the first user in /etc/passwd with an ID.
+func (m *machine) account(uid int) (u userdb.User, known bool) {
 	who, err := m.users()
 	if err != nil {
 		return u, false

@@ -14,11 +14,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
-
-	"sentinel/platform/linux/procfs"
 )
 
 // Where chronyd takes questions that only read, from everybody on this machine (chrony.conf(5),
@@ -56,7 +53,10 @@ func (s source) chronyOffset(ctx context.Context) (offset float64, known bool, e
 		return offset, true, err
 	}
 	table, err := s.table.Recent(ctx)
-	if err == nil && !slices.ContainsFunc(table, func(p procfs.Process) bool { return p.Name == "chronyd" }) {
+	if err != nil {
+		return 0, true, errChronySilent
+	}
+	if found, err := runs(table, []string{"chronyd"}, s.table.Daemon); !found && err == nil {
 		return 0, false, nil
 	}
 	return 0, true, errChronySilent

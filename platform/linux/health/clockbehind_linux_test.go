@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -59,8 +60,40 @@ func TestTheTimeServiceThatIsMissing(t *testing.T) {
 		{[]procfs.Process{{ProcessStat: procfs.ProcessStat{PID: 7, Name: "bash"}}}, 0, errHidden},
 		{[]procfs.Process{{ProcessStat: procfs.ProcessStat{PID: 7, Name: "ntpd"}}}, 0, nil},
 	} {
-		if got, err := missingTimeService(c.table); got.Value != c.want || !errors.Is(err, c.err) {
+		ofSystem := func(procfs.Process, []string) (bool, error) { return true, nil }
+		if got, err := missingTimeService(c.table, ofSystem); got.Value != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%v: %+v, %v", c.table, got, err)
+		}
+	}
+}
+
+// What a process is called sets no clock, and what cannot be looked at may.
+func TestANameIsNoTimeService(t *testing.T) {
+	named := func(pid int, name string) procfs.Process {
+		return procfs.Process{ProcessStat: procfs.ProcessStat{PID: pid, Name: name}}
+	}
+	table := []procfs.Process{named(1, "init"), named(7, "ptp4l"), named(8, "chronyd")}
+	for what, c := range map[string]struct {
+		eighth      bool
+		unread, err error
+		want        float64
+	}{
+		"both a user's":            {false, nil, nil, 1},
+		"one of the system":        {true, nil, nil, 0},
+		"one that is hidden":       {false, errHidden, errHidden, 0},
+		"hidden, and the system's": {true, errHidden, nil, 0},
+	} {
+		got, err := missingTimeService(table, func(p procfs.Process, names []string) (bool, error) {
+			if !slices.Contains(names, p.Name) {
+				t.Errorf("%s: asked of %s for %v", what, p.Name, names)
+			}
+			if p.PID == 8 {
+				return c.eighth, nil
+			}
+			return false, c.unread
+		})
+		if got.Value != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %+v, %v", what, got, err)
 		}
 	}
 }

@@ -5,6 +5,7 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -35,18 +36,39 @@ func (s source) timeServiceMissing(ctx context.Context) (health.Reading, error) 
 	if err != nil {
 		return health.Reading{}, err
 	}
-	return missingTimeService(table)
+	return missingTimeService(table, s.table.Daemon)
 }
 
-func missingTimeService(table []procfs.Process) (health.Reading, error) {
+// A judge says whether a process is a daemon of the system with one of the names.
+type judge func(p procfs.Process, names []string) (bool, error)
+
+func missingTimeService(table []procfs.Process, is judge) (health.Reading, error) {
 	isInit := func(p procfs.Process) bool { return p.PID == 1 }
-	isService := func(p procfs.Process) bool { return slices.Contains(timeServices, p.Name) }
+	found, err := runs(table, timeServices, is)
 	switch {
-	case slices.ContainsFunc(table, isService):
+	case found:
 		return health.Reading{}, nil
+	case err != nil:
+		return health.Reading{}, err
 	case !slices.ContainsFunc(table, isInit):
 		return health.Reading{}, errHidden
 	default:
 		return health.Reading{Value: 1}, nil
 	}
+}
+
+// runs looks for a daemon of the system. Whoever calls a process so has not started one; the error says that
+// one of them was not looked at, and none of the others is one.
+func runs(table []procfs.Process, names []string, is judge) (found bool, err error) {
+	for _, p := range table {
+		if !slices.Contains(names, p.Name) {
+			continue
+		}
+		found, unread := is(p, names)
+		if found {
+			return true, nil
+		}
+		err = cmp.Or(err, unread)
+	}
+	return false, err
 }

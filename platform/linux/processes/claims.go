@@ -225,10 +225,7 @@ func (l *look) titled(some []processes.Claim) []processes.Claim {
 	for i, title := range l.proc.Titles(pidsOf(some)) {
 		c := some[i]
 		c.Argument = title.Text
-		switch {
-		case errors.Is(title.Err, procfs.ErrStuck):
-			l.stuck = append(l.stuck, l.whole(c))
-		case title.Err != nil:
+		if title.Err != nil {
 			l.bar(c, title.Err)
 		}
 		if !procfs.Ended(title.Err) {
@@ -260,10 +257,19 @@ func (l *look) bar(c processes.Claim, err error) {
 	switch {
 	case procfs.Ended(err):
 		l.ended(c)
+	case errors.Is(err, procfs.ErrStuck):
+		l.lock(c)
 	case errors.Is(err, fs.ErrPermission):
 		l.barred = append(l.barred, c)
 	default:
 		l.unread, l.why = append(l.unread, c), cmp.Or(l.why, err)
+	}
+}
+
+// lock notes a process whose memory is kept from being read, once.
+func (l *look) lock(c processes.Claim) {
+	if !slices.ContainsFunc(l.stuck, func(other processes.Claim) bool { return other.PID == c.PID }) {
+		l.stuck = append(l.stuck, c)
 	}
 }
 
@@ -280,10 +286,11 @@ func (l *look) judge(c processes.Claim) {
 }
 
 // verdict finds out no more about a process than it takes: whose it is is cheaper to ask for than what
-// its files are.
+// its files are. Where its memory is kept from being read, what is known otherwise is told.
 func (l *look) verdict(c processes.Claim) (processes.Disguise, string, error) {
-	if c.Plain() {
-		return processes.NoDisguise, "", nil
+	unmapped, unread := l.proc.Unmapped(c.PID)
+	if c.Unmapped = unmapped; c.Plain() {
+		return processes.NoDisguise, "", unread
 	}
 	uid, err := l.proc.UID(c.PID)
 	if err != nil {
@@ -291,11 +298,14 @@ func (l *look) verdict(c processes.Claim) (processes.Disguise, string, error) {
 	}
 	c.UserID = uid
 	if c.Apart = c.Apart && l.canHaveMounted(c); c.Plain() {
-		return processes.NoDisguise, "", nil
+		return processes.NoDisguise, "", unread
 	}
 	if c, err = l.claim(c, l.owner()); err != nil {
 		return processes.NoDisguise, "", err
 	}
 	disguise, how := c.Judge()
+	if disguise == processes.NoDisguise {
+		return disguise, how, unread
+	}
 	return disguise, how, nil
 }

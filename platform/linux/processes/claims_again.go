@@ -15,15 +15,12 @@ import (
 // looksAgain is how often processes are looked at again whose threads end while they are looked at.
 const looksAgain = 5
 
-// exiting marks a thread that ends (PF_EXITING, include/linux/sched.h).
-const exiting = 0x4
-
 // ended notes a process to be looked at again whose first thread has ended, unless it has itself: any user
 // can end that, and have each of the others start the next one and end.
 func (l *look) ended(c processes.Claim) {
 	p, err := l.proc.Process(c.PID)
 	switch {
-	case procfs.Ended(err), err == nil && (p.Start != l.start[c.PID] || !firstEnded(p) || over(p)):
+	case procfs.Ended(err), err == nil && (p.Start != l.start[c.PID] || !firstEnded(p) || p.Over()):
 	case err != nil:
 		l.bar(c, err)
 	default:
@@ -34,12 +31,7 @@ func (l *look) ended(c processes.Claim) {
 
 // firstEnded says that the first thread of a process has ended, or ends. Where it has not, what is missing
 // of the process says nothing of its threads: the kernel's have no program.
-func firstEnded(p procfs.ProcessStat) bool { return p.Headless || p.Flags&exiting != 0 }
-
-// over says that the last thread of a process has ended, or ends.
-func over(p procfs.ProcessStat) bool {
-	return p.Zombie() || p.Threads < 2 && p.Flags&exiting != 0
-}
+func firstEnded(p procfs.ProcessStat) bool { return p.Headless || p.Exiting() }
 
 // judgeAgain looks at processes again whose threads have ended, each by itself, so that a thread has to
 // last for as short as can be. Those that this does not suffice for were not seen.

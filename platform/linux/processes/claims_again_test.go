@@ -14,6 +14,9 @@ import (
 	"sentinel/internal/testenv"
 )
 
+// exiting is PF_EXITING (include/linux/sched.h).
+const exiting = 0x4
+
 // statOf is the stat file of a process called x with PID 7.
 func statOf(state string, flags, threads, start int) string {
 	return fmt.Sprintf("7 (x) %s 1 7 7 0 -1 %d 0 0 0 0 0 0 0 0 20 0 %d 0 %d 0 0\n", state, flags, threads, start)

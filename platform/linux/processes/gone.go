@@ -7,6 +7,7 @@ package processes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"sentinel/internal/processes"
@@ -15,9 +16,10 @@ import (
 
 var errNoMounts = errors.New("the mounts of the system cannot be read")
 
-// GonePrograms finds out what those of some processes are whose program was removed, or is in no mount of the system: any user
-// mounts a file of theirs under another path. A process is named by a thread of it. lost are those whose thread ended
-// meanwhile. Before Linux 5.8 the kernel does not tell the mount of a file, and only what was removed is found.
+// GonePrograms finds out what those of some processes are whose program was removed, is in no mount of the system, or is not
+// what they run: any user mounts a file of theirs under another path, or has a process shown with any program
+// ([procfs.FS.Unmapped]). A process is named by a thread of it. lost are those whose thread ended
+// meanwhile. Before Linux 5.8 the kernel does not tell the mount of a file, and that alone tells nothing.
 func (s *Source) GonePrograms(ctx context.Context, threads []int) (gone map[int]processes.Claim, lost []int, err error) {
 	mounts := s.mountsHere()
 	if mounts == nil {
@@ -29,26 +31,38 @@ func (s *Source) GonePrograms(ctx context.Context, threads []int) (gone map[int]
 	}
 	gone = map[int]processes.Claim{}
 	for i, face := range faces {
-		c := processes.Claim{PID: threads[i], Owner: -1}
-		here := face.Mount == 0 || mounts[face.Mount]
-		if face.Err == nil && here && !strings.HasSuffix(face.Program, " (deleted)") {
-			continue
-		}
-		if face.Err == nil {
-			c, face.Err = s.lasting(c)
-		}
+		c, is, unread := s.gone(threads[i], face, mounts)
 		switch {
 		case ctx.Err() != nil:
 			return gone, lost, ctx.Err()
-		case procfs.Ended(face.Err):
+		case procfs.Ended(unread):
 			lost = append(lost, c.PID)
-		case face.Err != nil:
-			err = face.Err
-		default:
+		case unread != nil:
+			err = fmt.Errorf("process %d: %w", c.PID, unread)
+		}
+		if is {
 			gone[c.PID] = c
 		}
 	}
 	return gone, lost, err
+}
+
+// gone judges one of them by what the kernel calls its program. Where its memory is kept from being read, what is
+// known otherwise counts.
+func (s *Source) gone(thread int, face procfs.Face, mounts map[uint64]bool) (c processes.Claim, is bool, err error) {
+	c = processes.Claim{PID: thread, Owner: -1}
+	if face.Err != nil {
+		return c, false, face.Err
+	}
+	here := face.Mount == 0 || mounts[face.Mount]
+	unmapped, unread := s.proc.Unmapped(thread)
+	if here && !unmapped && !strings.HasSuffix(face.Program, " (deleted)") {
+		return c, false, unread
+	}
+	if c, err = s.lasting(c); err != nil {
+		return c, false, err
+	}
+	return c, true, nil
 }
 
 // lasting is the claim of a thread that is there when it has been looked at: what one that ends has no more is

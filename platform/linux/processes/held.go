@@ -115,7 +115,7 @@ func (h *held) Collected(limit time.Duration) bool { return h.fd.Collected(limit
 // ProgramFile implements [processes.Pinned].
 func (h *held) ProgramFile() (processes.ProgramFile, error) {
 	p, err := h.from.proc.Program(h.pid, 0)
-	return processes.ProgramFile{System: p.System, Lent: p.Lent}, err
+	return processes.ProgramFile{System: p.System && err == nil, Lent: p.Lent}, err
 }
 
 // Close implements [processes.Pinned].

@@ -38,6 +38,10 @@ func (r *reading) program(ctx context.Context) {
 	c := r.o.Claim
 	p.Path, p.RootOnly, p.State = c.Program, c.System, fileState(c)
 	r.o.Program = p
+	if c.Unmapped {
+		r.o.Unavailable.Note("program.package", "what runs is not the file that the process is shown with")
+		return
+	}
 	if root, err := r.proc.Link(r.task, "root"); err == nil && root != "/" && r.root == "/" {
 		r.o.Unavailable.Note("program.package", "the process has a root directory of its own, "+sanitize.Quoted(root, 100))
 		return
@@ -65,7 +69,7 @@ func (r *reading) exe() string {
 // fileState says what became of the file.
 func fileState(c processes.Claim) string {
 	switch {
-	case strings.HasPrefix(c.Program, "/memfd:"):
+	case c.Unmapped, strings.HasPrefix(c.Program, "/memfd:"):
 		return "memory"
 	case c.Replaced:
 		return "replaced"
@@ -144,19 +148,19 @@ func (s *Source) claim(c processes.Claim, owner int) (processes.Claim, error) {
 	if program.Path == "" {
 		return c, err
 	}
-	c.Program, c.Removed, c.System = program.Path, program.Removed, program.System
+	c.Program, c.Removed, c.System, c.Unmapped = program.Path, program.Removed, program.System, program.Unmapped
 	there, gone := procfs.StatNamed(filepath.Join(s.root, c.Program))
 	runs, err := procfs.StatHeld(s.exePath(c))
 	if err != nil {
 		return c, nil //nolint:nilerr // the path is known, which is what counts
 	}
 	c.Owner = int(runs.UID)
-	c.Clone = runs.UID == 0 && procfs.CloneOf(c.Program) != ""
+	c.Clone = runs.UID == 0 && !c.Unmapped && procfs.CloneOf(c.Program) != ""
 	if c.System {
 		c.Replaced = c.Removed && gone == nil
 		return s.named(c, runs, owner), nil
 	}
-	if gone != nil || !runs.Is(there) {
+	if c.Unmapped || gone != nil || !runs.Is(there) {
 		c.Mounts = s.mountsOf(c)
 	}
 	c.Login = s.loggedIn(c)

@@ -68,6 +68,11 @@ const (
 // read it once. Nobody may change it.
 func (s *Source) Recent(ctx context.Context) ([]procfs.Process, error) { return s.read(ctx, recent) }
 
+// Daemon reports whether a process of a table is a daemon of the system with one of the names: see [procfs.FS.Daemon].
+func (s *Source) Daemon(p procfs.Process, names []string) (bool, error) {
+	return s.proc.Daemon(p.PID, p.Name, names, s.owner())
+}
+
 // read returns a table that is not older than age. Who comes while it is read waits for it.
 func (s *Source) read(ctx context.Context, age time.Duration) ([]procfs.Process, error) {
 	s.mu.Lock()

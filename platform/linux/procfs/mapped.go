@@ -1,184 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 package procfs
 
 import (
+	"bufio"
 	"bytes"
-	"cmp"
-	"context"
+	"errors"
+	"io"
 	"os"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
-// A NamelessFile is one that was deleted and that a process still runs or has mapped.
-type NamelessFile struct {
-	PID  int
-	Path string // that it had
-	Held
-}
+// Why it is not known whether a process has its program in its memory.
+var (
+	errManyMappings   = errors.New("it has more mappings than are looked at")
+	errProgramChanges = errors.New("its program changes while it is looked at")
+)
 
-// HeldFiles is [FS.OpenFiles] of all processes, and calls nameless besides with the deleted files that they run
-// or have mapped, with a program twice. Those that are mapped take root; fs.ErrPermission of a process may be for want of that.
-// What is read of them is within the same bounds.
-func (fs FS) HeldFiles(ctx context.Context, visit func(OpenFile) bool, nameless func(NamelessFile) bool) (skipped []Skipped, err error) {
-	return fs.files(ctx, nil, visit, nameless)
-}
-
-// maxMappings caps what is read of the mappings of a process, in bytes: some 40,000 of them.
-const maxMappings = 4 << 20
-
-// mappingsPerFile is how many mappings are read in the time of one open file.
-const mappingsPerFile = 10
-
-// nameless calls visit with the deleted files that a process runs or has mapped, until it returns false.
-func (r *FileReader) nameless(c candidate, visit func(NamelessFile) bool) error {
-	if err := r.afford(c); err != nil {
-		return err
-	}
-	defer r.charge(c)()
-	found := readEach(r.fs.memory, []int{c.pid}, func(int) int { return c.uid }, r.fs.namelessOf)[0]
-	r.read[c.uid] += found.value.cost
-	for _, f := range found.value.files {
-		if !visit(f) {
-			break
-		}
-	}
-	if gone(found.err) {
-		return nil
-	}
-	return found.err
-}
-
-// A namelessList is what was found of one process.
-type namelessList struct {
-	files []NamelessFile
-	cost  int // in open files
-}
-
-// namelessOf looks at what a process runs and has mapped. That waits for the memory of the process, as
-// [ErrStuck] says.
-func (fs FS) namelessOf(pid int) (found namelessList, err error) {
-	number := strconv.Itoa(pid)
-	// Who may not look at the program may not look at the mappings, and is told there.
-	found.look(pid, fs.path(number, "exe")) //nolint:errcheck // see above
-	raw, err := fs.readUpTo(maxMappings, number, "maps")
-	if err != nil {
-		return found, err
-	}
-	if len(raw) == maxMappings {
-		err = ErrManyFiles
-	}
-	found.cost += bytes.Count(raw, []byte{'\n'}) / mappingsPerFile
-	for _, area := range deletedAreas(raw) {
-		err = cmp.Or(err, found.look(pid, fs.path(number, "map_files", area)))
-	}
-	return found, err
-}
-
-// look takes up what a process holds if that has no name.
-func (l *namelessList) look(pid int, at string) error {
-	l.cost++
-	f, err := namelessAt(pid, at)
-	switch {
-	case gone(err):
-		return nil
-	case err == nil && f.Path != "":
-		l.files = append(l.files, f)
-	}
-	return err
-}
-
-// namelessAt looks at what a process holds; Path is "" where that has a name.
-func namelessAt(pid int, at string) (NamelessFile, error) {
-	link, err := os.Readlink(at)
-	if err != nil {
-		return NamelessFile{}, err
-	}
-	path, deleted := DeletedPath([]byte(link))
-	if !deleted {
-		return NamelessFile{}, nil
-	}
-	held, err := StatHeld(at)
-	if err != nil || held.Links != 0 || held.Mode&unix.S_IFMT != unix.S_IFREG {
-		return NamelessFile{}, err // somebody's file is called so
-	}
-	return NamelessFile{pid, string(path), held}, nil
-}
-
-// deletedMark ends the link of a file that has no name any more (proc_pid_fd(5)).
-var deletedMark = []byte(" (deleted)")
-
-// noFiles begin the paths of memory that is shared, which is called like a deleted file.
-var noFiles = [][]byte{[]byte("/memfd:"), []byte("/dev/zero"), []byte("/SYSV")}
-
-// DeletedPath returns the path that a file had by the link to it; false where the link is not that of a deleted
-// file. Anyone may give a file a name that looks like one.
-func DeletedPath(link []byte) (path []byte, deleted bool) {
-	path, deleted = bytes.CutSuffix(link, deletedMark)
-	if !deleted || len(path) == 0 || path[0] != '/' {
-		return nil, false
-	}
-	for _, prefix := range noFiles {
-		if bytes.HasPrefix(path, prefix) {
-			return nil, false
-		}
-	}
-	return path, true
-}
-
-// deletedAreas returns an area of each file in the mappings of a process that is called deleted
-// (proc_pid_maps(5)), as /proc/PID/map_files has it.
-func deletedAreas(raw []byte) (areas []string) {
-	seen := map[string]bool{}
-	for line := range bytes.Lines(raw) {
-		area, file, deleted := deletedMapping(line)
-		if deleted && !seen[file] {
-			seen[file] = true
-			areas = append(areas, area)
-		}
-	}
-	return areas
-}
-
-// Fields of a mapping before its path.
 const (
-	areaField = iota
-	rightsField
-	offsetField
-	deviceField
-	inodeField
-	mappingFields
+	maxMaps       = 16 << 20 // bytes of /proc/PID/maps; 65,530 mappings, the most without root's leave, take a third of it
+	mapsBuffer    = 8 << 10  // more than a line with a path that /proc/PID/exe tells, in bytes
+	mappedTries   = 6        // looks at a process that goes on to other programs meanwhile
+	mappedCertain = 2        // looks that have to agree
 )
 
-// deletedMapping reads one mapping; file is its device and inode. A line that is not of that form is of no file.
-func deletedMapping(line []byte) (area, file string, deleted bool) {
-	rest := bytes.TrimSuffix(line, []byte("\n"))
-	var fields [mappingFields][]byte
-	for i := range fields {
-		var more bool
-		if fields[i], rest, more = bytes.Cut(rest, []byte(" ")); !more {
-			return "", "", false
-		}
+// Unmapped reports whether a process has nothing in its memory of the file that /proc/PID/exe leads to. In a user
+// namespace of their own anybody has it lead to any program, once the memory has nothing of the last one
+// (PR_SET_MM_MAP of prctl(2)), and a process outside can share that memory. So all are looked at but those of
+// root in the user namespace of this run, which may be called what root likes.
+//
+// That something is mapped proves no more than that the file was: code can be loaded into every program. The error
+// is [ErrStuck] where the memory is kept from being read, and fs.ErrNotExist once the process has ended.
+func (f FS) Unmapped(pid int) (bool, error) {
+	if f.dir != "/proc" || f.ofRoot(pid) {
+		return false, nil
 	}
-	if _, deleted := DeletedPath(bytes.TrimLeft(rest, " ")); !deleted {
-		return "", "", false
-	}
-	area, ok := areaName(string(fields[areaField]))
-	return area, string(fields[deviceField]) + " " + string(fields[inodeField]), ok
+	only := readEach(f.memory, []int{pid}, f.userOf, f.unmapped)[0]
+	return only.value, only.err
 }
 
-// areaName is the name that map_files has for an area: without the zeros that maps begins it with.
-func areaName(area string) (string, bool) {
-	start, end, _ := strings.Cut(area, "-")
-	from, err := strconv.ParseUint(start, 16, 64)
-	to, toErr := strconv.ParseUint(end, 16, 64)
-	if err != nil || toErr != nil || from >= to {
-		return "", false
-	}
-	return strconv.FormatUint(from, 16) + "-" + strconv.FormatUint(to, 16), true
+func (f FS) ofRoot(pid int) bool {
+	uid, err := f.ownerOf(pid, "")
+	return err == nil && uid == 0 && f.ofOurUsers(pid)
 }
+
+// unmapped looks until two looks agree: a program that begins has its name before its memory, and is not
+// there in the first of them alone.
+func (f FS) unmapped(pid int) (bool, error) {
+	without := 0
+	for range mappedTries {
+		before, err := f.Link(pid, "exe")
+		if err != nil {
+			return false, err
+		}
+		lacks, err := f.mapsLack(pid, before)
+		if err != nil {
+			return false, err
+		}
+		after, err := f.Link(pid, "exe")
+		switch {
+		case err != nil:
+			return false, err
+		case before != after:
+			without = 0
+		case !lacks:
+			return false, nil
+		default:
+			without++
+		}
+		if without == mappedCertain {
+			return true, nil
+		}
+	}
+	return false, errProgramChanges
+}
+
+// mapsLack opens the file as readUpTo does, and stops reading where it has found what it looks for.
+func (f FS) mapsLack(pid int, file string) (bool, error) {
+	path := f.path(strconv.Itoa(pid), "maps")
+	fd, err := retry(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
+	if err != nil {
+		return false, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	maps := os.NewFile(uintptr(fd), path)
+	defer maps.Close() //nolint:errcheck // only read from
+	return lacks(maps, file)
+}
+
+// lacks reports that code is mapped (proc_pid_maps(5)), and nothing of a file. Without any code a program
+// has yet to begin. The path is compared, not the device and the inode: of a file in an overlay or a subvolume
+// these are others in maps than elsewhere.
+func lacks(maps io.Reader, file string) (bool, error) {
+	bounded := &io.LimitedReader{R: maps, N: maxMaps}
+	lines, code := bufio.NewReaderSize(bounded, mapsBuffer), false
+	file = strings.ReplaceAll(file, "\n", `\012`) // as maps has it
+	for {
+		line, err := lines.ReadSlice('\n')
+		switch whole := err == nil; {
+		case errors.Is(err, io.EOF) && bounded.N <= 0:
+			return false, errManyMappings
+		case errors.Is(err, io.EOF):
+			return code, nil
+		case !whole && !errors.Is(err, bufio.ErrBufferFull):
+			return false, err
+		case whole:
+			m, _ := parseMapping(line)
+			if string(m.path) == file {
+				return false, nil
+			}
+			code = code || m.runs() && string(m.path) != "[vsyscall]" // which every process has
+		}
+	}
+}
+
+// A mapping is an area of the memory of a process (proc_pid_maps(5)); path is empty for memory without a name.
+type mapping struct{ area, rights, offset, device, inode, path []byte }
+
+// parseMapping reads a line, and reports whether it has all fields.
+func parseMapping(line []byte) (m mapping, ok bool) {
+	rest := bytes.TrimSuffix(line, []byte("\n"))
+	for _, field := range []*[]byte{&m.area, &m.rights, &m.offset, &m.device, &m.inode} {
+		*field, rest, ok = bytes.Cut(rest, []byte(" "))
+	}
+	m.path = bytes.TrimLeft(rest, " ")
+	return m, ok
+}
+
+// runs reports whether code may run there.
+func (m mapping) runs() bool { return len(m.rights) > 2 && m.rights[2] == 'x' }

@@ -3,113 +3,162 @@
 package procfs
 
 import (
-	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
-	"regexp"
-	"slices"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"sentinel/internal/testenv"
 )
 
-// mappingsOf are lines of a kernel; the files are of 41, 42 and 43.
-const mappingsOf = `00400000-00401000 r-xp 00000000 fe:00 41                                 /opt/a b (deleted)
-00401000-00402000 rw-p 00001000 fe:00 41                                 /opt/a b (deleted)
-7f1c2a000000-7f1c2a021000 rw-p 00000000 00:00 0 
-7f1c2a021000-7f1c2a022000 r--p 00000000 fe:00 42                         /usr/lib/libc.so.6
-7f1c2a022000-7f1c2a023000 rw-s 00000000 00:01 43                         /memfd:x (deleted)
-7f1c2a023000-7f1c2a024000 rw-s 00000000 00:01 44                         /dev/zero (deleted)
-7f1c2a024000-7f1c2a025000 rw-s 00000000 00:01 45                         /SYSV00000000 (deleted)
-7f1c2a025000-7f1c2a026000 rw-s 00000000 fe:01 41                         /tmp/new\012line (deleted)
-7ffd0d5c2000-7ffd0d5e3000 rw-p 00000000 00:00 0                          [stack]
-ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]
-`
+const (
+	mapsOfSleep = "5617a6a4c000-5617a6a4e000 r--p 00000000 fe:00 2490                       /usr/bin/sleep\n" +
+		"5617a6a4e000-5617a6a52000 r-xp 00002000 fe:00 2490                       /usr/bin/sleep\n"
+	mapsOfMemory = "00aa9000-00acb000 rw-p 00000000 00:00 0                                  [heap]\n" +
+		"7fdc36c21000-7fdc36c22000 rwxp 00000000 00:00 0 \n" +
+		"7ffe807fd000-7ffe8081e000 rw-p 00000000 00:00 0                          [stack]\n"
+	mapsOfAll = "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n"
+)
 
-func TestMappingsOfDeletedFiles(t *testing.T) {
-	if got, want := deletedAreas([]byte(mappingsOf)), []string{"400000-401000", "7f1c2a025000-7f1c2a026000"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-	for _, line := range []string{"", "\n", " (deleted)", "1-2 r 0 0:0 7 (deleted)", "1-2 r 0 0:0 7", "2-1 r 0 0:0 7 /x (deleted)", "1 r 0 0:0 7 /x (deleted)", "x-y r 0 0:0 7 /x (deleted)", "1-../2 r 0 0:0 7 /x (deleted)", "1-2 r 0 0:0 7 x (deleted)"} {
-		if area, _, deleted := deletedMapping([]byte(line)); deleted {
-			t.Errorf("%q is %q", line, area)
+func TestWhatAProgramMapsOfItsFile(t *testing.T) {
+	for what, c := range map[string]struct {
+		maps, file string
+		want       bool
+		err        error
+	}{
+		"its code":                       {mapsOfSleep + mapsOfMemory + mapsOfAll, "/usr/bin/sleep", false, nil},
+		"another file":                   {mapsOfSleep + mapsOfMemory + mapsOfAll, "/usr/bin/sleepy", true, nil},
+		"another file, removed":          {mapsOfSleep, "/usr/bin/sleep (deleted)", true, nil},
+		"memory alone":                   {mapsOfMemory + mapsOfAll, "/usr/bin/sleep", true, nil},
+		"its data, as of a packed file":  {"7f0000000000-7f0000001000 r--p 00000000 fe:00 7    /opt/packed\n" + mapsOfMemory, "/opt/packed", false, nil},
+		"nothing that could run":         {"7ffe807fd000-7ffe8081e000 rw-p 00000000 00:00 0    [stack]\n" + mapsOfAll, "/usr/bin/sleep", false, nil},
+		"nothing":                        {"", "/usr/bin/sleep", false, nil},
+		"memory that is called so":       {"7f0000000000-7f0000001000 rwxp 00000000 00:00 0    [anon:/usr/bin/sleep]\n", "/usr/bin/sleep", true, nil},
+		"blanks and a line end":          {"400000-401000 r-xp 00000000 fe:00 7    /opt/a b\\012c\n", "/opt/a b\nc", false, nil},
+		"after a line that is very long": {"300000-301000 r-xp 00000000 fe:00 7    /" + strings.Repeat("d/", 2*mapsBuffer) + "\n" + mapsOfSleep, "/usr/bin/sleep", false, nil},
+		"more than is looked at":         {strings.Repeat(mapsOfMemory, maxMaps/len(mapsOfMemory)+1) + mapsOfSleep, "/usr/bin/sleep", false, errManyMappings},
+	} {
+		if got, err := lacks(strings.NewReader(c.maps), c.file); got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %t, %v", what, got, err)
 		}
 	}
 }
 
-// A deleted program, and one that is mapped alone, is found with the process; what is only called so is not.
-func TestFilesWithoutANameAreFound(t *testing.T) {
-	if !testenv.Isolated(t) {
-		return
+func FuzzMaps(f *testing.F) {
+	for _, maps := range []string{mapsOfSleep, mapsOfMemory, mapsOfAll, "x", "400000-401000 r-x"} {
+		f.Add(maps, "/usr/bin/sleep")
 	}
-	program, err := os.ReadFile(testenv.Program(t, "sleep", "coreutils"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, started, found := t.TempDir(), map[int]string{}, map[int]bool{}
-	for _, name := range []string{"gone", "called (deleted)"} {
-		if err := os.WriteFile(dir+"/"+name, program, 0o755); err != nil {
-			t.Fatal(err)
+	f.Fuzz(func(t *testing.T, maps, file string) {
+		none, err := lacks(strings.NewReader(maps), file)
+		if err != nil && len(maps) < maxMaps {
+			t.Error(err)
 		}
-		c := exec.Command(dir+"/"+name, "600")
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
+		if none && !strings.Contains(maps, "x") {
+			t.Error("code where nothing runs")
 		}
-		t.Cleanup(func() { c.Process.Kill(); c.Wait() })
-		started[c.Process.Pid] = name
-	}
-	if err := os.Remove(dir + "/gone"); err != nil {
-		t.Fatal(err)
-	}
-	skipped, err := New("/").HeldFiles(t.Context(), func(OpenFile) bool { return true }, func(f NamelessFile) bool {
-		if f.Path != dir+"/gone" || started[f.PID] != "gone" || f.Blocks*512 < uint64(len(program))/2 {
-			t.Errorf("%+v", f)
-		}
-		found[f.PID] = true
-		return true
-	})
-	if len(found) != 1 || len(skipped) != 0 || err != nil {
-		t.Errorf("%v were found, %v, %v", found, skipped, err)
-	}
-}
-
-// Of a process with very many mappings a part is read, and that is said; what was read counts for its user.
-func TestMappingsAreBounded(t *testing.T) {
-	line := "7f1c2a025000-7f1c2a026000 rw-s 00000000 fe:01 41 /x\n"
-	fs := New(testenv.Plant(t, map[string]string{"proc/7/maps": strings.Repeat(line, maxMappings/len(line)+1), "proc/8/maps": strings.Repeat(line, 50)}))
-	if found, err := fs.namelessOf(7); !errors.Is(err, ErrManyFiles) || found.cost < maxMappings/len(line)/mappingsPerFile {
-		t.Errorf("%+v, %v", found, err)
-	}
-	r := reader(t, fs)
-	none := func(NamelessFile) bool { t.Error("there is none"); return false }
-	if err := r.nameless(candidate{pid: 8, uid: 1000}, none); err != nil || r.read[1000] < 50/mappingsPerFile {
-		t.Errorf("%d files, %v", r.read[1000], err)
-	}
-	r.read[1000] = userFiles
-	if err := r.nameless(candidate{pid: 8, uid: 1000}, none); !errors.Is(err, ErrManyFiles) {
-		t.Error(err)
-	}
-	if err := r.nameless(candidate{pid: 9, uid: 1001}, none); err != nil {
-		t.Errorf("one that has ended: %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := fs.HeldFiles(ctx, func(OpenFile) bool { return true }, none); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-}
-
-func FuzzMappings(f *testing.F) {
-	f.Add([]byte(mappingsOf))
-	f.Add([]byte("1-2 r 0 0:0 7 /x (deleted)"))
-	area := regexp.MustCompile(`^[0-9a-f]{1,16}-[0-9a-f]{1,16}$`)
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, name := range deletedAreas(raw) {
-			if !area.MatchString(name) {
-				t.Errorf("%q", name)
+		if file != "" && !strings.HasPrefix(file, " ") && len(file) < unix.PathMax {
+			line := "400000-401000 r-xp 00000000 fe:00 7    " + strings.ReplaceAll(file, "\n", `\012`) + "\n"
+			if lacking, err := lacks(strings.NewReader(line), file); lacking || err != nil {
+				t.Errorf("its own line: %t, %v", lacking, err)
 			}
 		}
 	})
+}
+
+// What a user has the kernel show in the place of a program is not what runs: in the user namespace of the system, where
+// another process may have had the kernel do so, and in one of their own.
+func TestAProgramThatIsNotInItsProcessIsNone(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	if err := unix.Mount("tmpfs", "/mnt", "tmpfs", 0, "mode=0755"); err != nil {
+		t.Fatal(err)
+	}
+	setpriv, unshare := testenv.Program(t, "setpriv", "util-linux"), testenv.Program(t, "unshare", "util-linux")
+	asUser := []string{setpriv, "--reuid", "1500", "--regid", "1500", "--clear-groups"}
+	own := append(asUser, unshare, "--user", "--map-root-user")
+	for what, before := range map[string][]string{"of the system's users": nil, "of users of its own": own} {
+		t.Run(what, func(t *testing.T) {
+			p := testenv.Imposter(t, "/mnt/x", 1500, "/bin/sleep", before...)
+			if got, err := New("/").Program(p.Pid, 0); err != nil || !got.Unmapped || got.System || got.Name() != "sleep" {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+	for what, argv := range map[string][]string{
+		"root's":              {"/bin/sleep", "600"},
+		"a user's":            append(asUser, "/bin/sleep", "600"),
+		"of users of its own": append(own, "/bin/sleep", "600"),
+	} {
+		t.Run("what runs, "+what, func(t *testing.T) {
+			pid := started(t, argv[0], argv[1:]...)
+			testenv.WaitFor(t, "the program", func() bool {
+				got, err := New("/").Program(pid, 0)
+				return err == nil && got.Name() == "sleep" && got.System && !got.Unmapped
+			})
+		})
+	}
+}
+
+// While a program begins, it is shown before its memory is there.
+func TestAProgramThatBeginsIsInItsProcess(t *testing.T) {
+	testenv.HangGuard(t)
+	c := exec.Command("/bin/sh", "-c", `n=0; while [ $n -lt 400 ]; do /bin/true; n=$((n+1)); done; exec /bin/true`)
+	if os.Geteuid() == 0 {
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: testenv.Nobody, Gid: testenv.Nobody}}
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- c.Wait() }()
+	proc := New("/")
+	for looks := 0; ; looks++ {
+		select {
+		case err := <-ended:
+			if err != nil || looks == 0 {
+				t.Errorf("%v after %d looks", err, looks)
+			}
+			return
+		default:
+		}
+		for _, pid := range append(childrenOf(c.Process.Pid), c.Process.Pid) {
+			if unmapped, err := proc.Unmapped(pid); unmapped || err != nil && !Ended(err) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errProgramChanges) {
+				t.Errorf("look %d: %t, %v", looks, unmapped, err)
+			}
+		}
+	}
+}
+
+func childrenOf(pid int) (list []int) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return nil
+	}
+	for _, field := range strings.Fields(string(raw)) {
+		if n, ok := number([]byte(field)); ok {
+			list = append(list, int(n))
+		}
+	}
+	return list
+}
+
+// What is mapped is that of the program which is shown before and after.
+func TestAProgramIsComparedWithWhatIsMapped(t *testing.T) {
+	for maps, want := range map[string]bool{mapsOfMemory: true, mapsOfSleep: false} {
+		f := New("/")
+		f.dir = testenv.Plant(t, map[string]string{"7/maps": maps})
+		if err := os.Symlink("/usr/bin/sleep", f.path("7", "exe")); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.unmapped(7); got != want || err != nil {
+			t.Errorf("%t, %v, want %t", got, err, want)
+		}
+	}
 }

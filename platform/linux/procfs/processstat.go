@@ -30,6 +30,15 @@ type ProcessStat struct {
 // Zombie says that the process has ended and was not collected.
 func (p ProcessStat) Zombie() bool { return p.State == 'Z' && !p.Headless }
 
+// exiting marks a thread that ends (PF_EXITING, include/linux/sched.h).
+const exiting = 0x4
+
+// Exiting says that the first thread of the process ends.
+func (p ProcessStat) Exiting() bool { return p.Flags&exiting != 0 }
+
+// Over says that the last thread of the process has ended, or ends.
+func (p ProcessStat) Over() bool { return p.Zombie() || p.Threads < 2 && p.Exiting() }
+
 // fieldsAfterName is the number of fields from field 3 up to the last one that is read.
 const fieldsAfterName = 24 - 3 + 1
 

@@ -11,7 +11,7 @@ import (
 )
 
 // A Program is what a process runs. Its name in /proc/PID/stat, its arguments and the paths that
-// its mount namespace shows are chosen by whoever started it; these members are not.
+// its mount namespace shows are chosen by whoever started it; these members are not, but where Unmapped says so.
 type Program struct {
 	Path    string // of the file, as the process sees it
 	Removed bool   // the file is gone, or another one is in its place
@@ -19,6 +19,9 @@ type Program struct {
 	// that root alone could have put it there: the file and every directory above it are root's,
 	// and nobody else may write to them.
 	System bool
+	// Unmapped says that the process has nothing of the file in its memory, as [FS.Unmapped] reports: it runs
+	// something else, and whoever started it chose Path.
+	Unmapped bool
 	// Lent says that whoever starts it gets rights of another user (set-user-ID, set-group-ID), and
 	// so chooses what a process of root is called.
 	Lent bool
@@ -33,7 +36,8 @@ func (p Program) Name() string {
 }
 
 // Program returns what a process runs. Files of the system are owner's, which is 0 on a live system.
-// It may block on a file system of this machine that has a file of the same name.
+// It may block on a file system of this machine that has a file of the same name. The error is that of
+// [FS.Unmapped] where that is not known, and all else is known then.
 func (f FS) Program(pid, owner int) (Program, error) {
 	link, err := os.Readlink(f.path(strconv.Itoa(pid), "exe"))
 	if err != nil {
@@ -49,8 +53,9 @@ func (f FS) Program(pid, owner int) (Program, error) {
 	// Nobody but root can have no name lead any more to a file in a directory of root's, unless the path is
 	// of a mount namespace that a user made.
 	removed := p.Removed && runs.Links == 0 && f.ofOurUsers(pid)
-	p.System = runs.ownedAlone(owner) && f.Placed(p.Path, owner) && (removed || f.isAt(p.Path, runs))
-	return p, nil
+	p.Unmapped, err = f.Unmapped(pid)
+	p.System = !p.Unmapped && runs.ownedAlone(owner) && f.Placed(p.Path, owner) && (removed || f.isAt(p.Path, runs))
+	return p, err
 }
 
 // Lends reports whether the program of a process lends the rights of another user, as in [Program]. It never
