@@ -21,25 +21,30 @@ import (
 // A path of any length is opened, in pieces that the kernel takes (PATH_MAX): users may make directories as deep
 // as they like, and what they keep there is not to be unseen.
 func OpenNamed(path string, flags int) (fd int, err error) {
-	at := unix.AT_FDCWD
+	return OpenNamedAt(unix.AT_FDCWD, path, flags)
+}
+
+// OpenNamedAt is [OpenNamed] of a path that begins in the directory that is open as dir.
+func OpenNamedAt(dir int, path string, flags int) (fd int, err error) {
+	at := dir
 	for len(path) >= unix.PathMax {
 		end := strings.LastIndexByte(path[:unix.PathMax-1], '/')
 		if end <= 0 {
 			break // a name that none can have
 		}
 		next, err := openNamedAt(at, path[:end], unix.O_PATH|unix.O_DIRECTORY)
-		closeAt(at)
+		closeUnless(dir, at)
 		if err != nil {
 			return -1, err
 		}
 		at, path = next, strings.TrimLeft(path[end:], "/")
 	}
-	defer closeAt(at)
+	defer closeUnless(dir, at)
 	return openNamedAt(at, path, flags)
 }
 
-func closeAt(at int) {
-	if at != unix.AT_FDCWD {
+func closeUnless(dir, at int) {
+	if at != dir {
 		unix.Close(at) //nolint:errcheck // nothing was written
 	}
 }

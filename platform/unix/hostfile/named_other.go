@@ -14,8 +14,13 @@ import (
 
 // OpenNamed opens a file. Only Linux has links to what processes hold.
 func OpenNamed(path string, flags int) (fd int, err error) {
+	return OpenNamedAt(unix.AT_FDCWD, path, flags)
+}
+
+// OpenNamedAt is [OpenNamed] of a path that begins in the directory that is open as dir.
+func OpenNamedAt(dir int, path string, flags int) (fd int, err error) {
 	for {
-		if fd, err = unix.Open(path, flags|unix.O_CLOEXEC, 0); !errors.Is(err, unix.EINTR) {
+		if fd, err = unix.Openat(dir, path, flags|unix.O_CLOEXEC, 0); !errors.Is(err, unix.EINTR) {
 			return fd, err
 		}
 	}
