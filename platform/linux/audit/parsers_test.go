@@ -73,12 +73,12 @@ func TestWalksBeginOncePerFileSystem(t *testing.T) {
 	if top := mountedAt(table, "/opt"); top == nil || top.Minor != 6 {
 		t.Errorf("at /opt is %+v", top)
 	}
-	system, rest := walkSkips(table, true), walkSkips(table, false)
+	system, rest, mounted := walkSkips(true), walkSkips(false), mountedIn(table)
 	for path, want := range map[string][2]bool{
 		"/etc": {false, true}, "/home": {true, true}, "/root/x": {false, true}, "/data": {true, false}, "/usr": {true, true}, "/usr/bin": {false, true},
 		"/proc": {true, true}, "/procession": {true, false}, "/var/lib/docker": {true, true}, "/var/lib/dockery": {false, true}, "/var/tmp": {true, false}, "/var/tmp/x": {true, false}, "/var/tmpfiles": {false, true}, "/dev": {true, false}, "/run/x": {true, false}, "/run/containerd/x": {true, true},
 	} {
-		if got := [2]bool{system(path), rest(path)}; got != want {
+		if got := [2]bool{mounted(path) != filetree.Nothing || system(path), mounted(path) != filetree.Nothing || rest(path)}; got != want {
 			t.Errorf("%s: skipped by the two walks: %v, want %v", path, got, want)
 		}
 	}
@@ -334,7 +334,7 @@ func TestAWalkSaysThatFileSystemsAreFarAway(t *testing.T) {
 	if diff := cmp.Diff([]string{"/", "/var/tmp", "/var/lock", "/var/run", "/srv", "/srv/far"}, walkStarts(table, false, toAll)); diff != "" {
 		t.Error(diff)
 	}
-	if skip := walkSkips(table, false); !skip("/srv/far") || skip("/home/eve") {
+	if mounted := mountedIn(table); mounted("/srv/far") != filetree.OfSystem || walkSkips(false)("/home/eve") {
 		t.Error("what is mounted is entered, or what is not is left out")
 	}
 	r := walkResult{far: countFar(table)}

@@ -204,6 +204,7 @@ type walkResult struct {
 	unread                              atomic.Int64 // programs whose capabilities could not be read
 	writable, unowned, setuid, programs fileList
 	far                                 int // file systems that no path leads to
+	covered                             int // file systems below what users have mounted
 }
 
 const maxPlace = 160 // characters
@@ -221,6 +222,8 @@ func (r *walkResult) incomplete() string {
 		return text
 	case r.far > 0:
 		return fmt.Sprintf("file systems at paths that are too long to follow: %d", r.far)
+	case r.covered > 0:
+		return fmt.Sprintf("file systems that users have mounted something over: %d", r.covered)
 	default:
 		return ""
 	}
@@ -252,7 +255,9 @@ func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 	if !system {
 		s.far = countFar(table)
 	}
-	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: walkStarts(table, system, m.rootOnly), Skip: walkSkips(table, system), Entries: maxWalkEntries},
+	starts := walkStarts(table, system, m.closed)
+	s.covered = len(missing(walkStarts(ofSystem(table), system, m.closed), starts))
+	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: starts, Skip: walkSkips(system), Mounted: mountedIn(table), Owner: uint32(m.Owner), Reachable: !system, Entries: maxWalkEntries}, //nolint:gosec // a number of a user
 		func(fd int, dir, name string, e filetree.Entry) {
 			caps, err := capabilitiesOf(fd, name, e)
 			s.record(m, p, system, dir, name, e, caps)
@@ -263,16 +268,21 @@ func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 	return s, nil
 }
 
-// walkSkips says which directories are not entered: other mounts, which are starts
-// of their own or not walked at all, and what the other walk sees.
-func walkSkips(table []*mountinfo.Info, system bool) func(path string) bool {
-	points := make(map[string]bool, len(table))
-	for _, t := range table {
-		points[t.Mountpoint] = true
-	}
+// walkSkips says which directories are not entered: what is not walked at all, and what the other walk sees.
+func walkSkips(system bool) func(path string) bool {
 	return func(path string) bool {
-		return points[path] || isBelowAny(path, volatile(system)) || isSystemPath(path) != system || isBelowAny(path, containerStorage)
+		return isBelowAny(path, volatile(system)) || isSystemPath(path) != system || isBelowAny(path, containerStorage)
 	}
+}
+
+// mountedIn says what is mounted at a path: those are starts of their own or not walked at all. What one user has
+// mounted there counts, whatever is mounted over it.
+func mountedIn(table []*mountinfo.Info) func(path string) filetree.Mount {
+	points := make(map[string]filetree.Mount, len(table))
+	for _, t := range table {
+		points[t.Mountpoint] = max(points[t.Mountpoint], whose(t))
+	}
+	return func(path string) filetree.Mount { return points[path] }
 }
 
 // record keeps what a check may object to.
@@ -280,6 +290,7 @@ func (r *walkResult) record(m *machine, p localUsers, system bool, dir, name str
 	bits := e.Mode & 0o7777
 	file := e.Is(filetree.Regular)
 	suid := file && bits&(filetree.SetUID|filetree.SetGID) != 0 && bits&0o011 != 0 || caps != 0
+	suid = suid && !e.Closed
 	known := p.uids[e.UID] && p.gids[e.GID] || procfs.DynamicUser(int(e.UID)) && (procfs.DynamicUser(int(e.GID)) || p.gids[e.GID])
 	open := bits&filetree.OthersW != 0 && (file || bits&filetree.Sticky == 0)
 	if !suid && (!system || known && !open && e.UID == 0 && bits&0o020 == 0) {

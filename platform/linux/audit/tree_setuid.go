@@ -23,7 +23,6 @@ func setuid(ctx context.Context, m *machine) audit.Finding {
 		return audit.Unread("the files", err)
 	}
 	return found.Judge(func(found []foundFile) audit.Finding {
-		found = slices.DeleteFunc(found, func(s foundFile) bool { return m.rootOnly(s.path) })
 		known, err := m.packagedFiles(ctx, found)
 		if err != nil {
 			return audit.Unread("which packages they belong to", err)
@@ -104,19 +103,15 @@ func (m *machine) packagedFiles(ctx context.Context, files []foundFile) (map[str
 	return packages.Finder{Root: m.Root, Runner: m.Runner}.Files(ctx, paths)
 }
 
-// rootOnly says whether only root can reach a file, because a directory above it is
-// root's and lets nobody else in. Root may keep whole systems in such a directory.
-func (m *machine) rootOnly(file string) bool {
-	for directory := path.Dir(file); directory != "/" && directory != "."; directory = path.Dir(directory) {
-		if f, err := m.lstat(directory); err == nil && f.UID == m.Owner && f.Mode.Perm()&0o011 == 0 {
-			return true
-		}
-	}
-	return false
+// closed says whether only root gets to what is in a directory, or may be the only one. Root may keep whole systems
+// in such a directory.
+func (m *machine) closed(dir string) bool {
+	only, err := filetree.OnlyOwner(m.Root, dir, uint32(m.Owner)) //nolint:gosec // a number of a user
+	return only || err != nil
 }
 
 // setuidPrograms returns the programs with the set-user-ID or set-group-ID bit, or with
-// capabilities that lead to root, that others may run.
+// capabilities that lead to root, that others than root may run.
 func (m *machine) setuidPrograms(ctx context.Context) (audit.List[foundFile], error) {
 	system, err := m.walkSystem(ctx)
 	if err != nil {

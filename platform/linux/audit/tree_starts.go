@@ -9,12 +9,13 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
+	"sentinel/platform/linux/audit/filetree"
 	"sentinel/platform/linux/mounts"
 )
 
 // walkStarts are the mount points of the file systems to walk: the root and what else keeps files. Left out is what
 // another start shows, and, outside of the system directories, what is mounted nosuid. Nothing leads from the root
-// to what is shared below the system directories. closed says of a path that only root can reach it.
+// to what is shared below the system directories. closed says of a directory that only root may get to what is in it.
 func walkStarts(table []*mountinfo.Info, system bool, closed func(path string) bool) []string {
 	starts := []string{"/"}
 	for _, shared := range sharedDirs {
@@ -105,6 +106,24 @@ func countFar(table []*mountinfo.Info) (n int) {
 	return n
 }
 
+// whose says whose doing a mount is.
+func whose(t *mountinfo.Info) filetree.Mount {
+	if mounts.IsFUSE(t) && mounts.Mounter(t) != 0 {
+		return filetree.OfUser
+	}
+	return filetree.OfSystem
+}
+
+// ofSystem returns the mounts that are not of users.
+func ofSystem(table []*mountinfo.Info) []*mountinfo.Info {
+	return slices.DeleteFunc(slices.Clone(table), func(t *mountinfo.Info) bool { return whose(t) == filetree.OfUser })
+}
+
+// missing returns what is in all and not in some.
+func missing(all, some []string) []string {
+	return slices.DeleteFunc(all, func(one string) bool { return slices.Contains(some, one) })
+}
+
 // hidden says whether something was mounted later over a folder that leads to the mount.
 func (s shown) hidden(i int) bool {
 	for at := s.table[i].Mountpoint; at != "/"; {
@@ -128,7 +147,7 @@ func (s shown) shows(by, t *mountinfo.Info) bool {
 			return false
 		}
 	}
-	return (by.Mountpoint == "/" || !s.mountedBelow(place)) && !s.closed(place+"/x")
+	return (by.Mountpoint == "/" || !s.mountedBelow(place)) && !s.closed(place)
 }
 
 func (s shown) mountedBelow(place string) bool {

@@ -2,7 +2,7 @@
 
 // Package filetree visits every file of a file system without touching any of
 // them: directories are opened and listed, everything else is only looked at with
-// fstatat(2). The walk follows no symbolic link, stays on its file system, and stops at a
+// fstatat(2). The walk follows no symbolic link, stays on its mount, and stops at a
 // bound of time and of entries. docs/decisions/0024-tree-walk.md says why this is not
 // filepath.WalkDir.
 package filetree
@@ -19,8 +19,6 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
-
-	"sentinel/platform/unix/hostfile"
 )
 
 // An Entry is what is known of a regular file or a directory. Other kinds of
@@ -28,6 +26,8 @@ import (
 type Entry struct {
 	Mode     uint32 // st_mode of inode(7)
 	UID, GID uint32
+	// Closed says that only [Tree.Owner] gets to it: it is below a directory of theirs that lets nobody else in.
+	Closed bool
 }
 
 // The bits of st_mode that matter here, inode(7).
@@ -48,16 +48,32 @@ func (e Entry) Is(kind uint32) bool { return e.Mode&KindMask == kind }
 type Tree struct {
 	// Root is the directory that the paths of Start are below; "/" on a live system.
 	Root string
-	// Start are directories, "/usr". Each is followed on its own file system alone.
+	// Start are directories, "/usr". Each is followed on its own mount alone.
 	Start []string
-	// Skip says of a directory below a start that it is left out. Such a directory is not
-	// even stat'ed: what is mounted there may be a server that never answers. It must name
-	// the other mounts of a file system, which have its device number. It is called from
-	// several goroutines.
+	// Skip says of a directory below a start that it is left out. Such a directory is not even stat'ed. It is called
+	// from several goroutines.
 	Skip func(path string) bool
+	// Mounted says what the table of mounts has at a path below a start. What is mounted is not looked at: it may be a
+	// server that never answers. The directory below it is entered where a user has mounted it, or owns that directory;
+	// where it cannot be seen, what a user has mounted counts as unseen. It is called from several goroutines.
+	Mounted func(path string) Mount
+	// Owner is the number of root.
+	Owner uint32
+	// Reachable leaves out what only Owner gets to.
+	Reachable bool
 	// Entries bounds how many files and directories are looked at.
 	Entries int64
 }
+
+// A Mount says whose doing is what is mounted at a path.
+type Mount int
+
+// What is mounted at a path.
+const (
+	Nothing Mount = iota
+	OfSystem
+	OfUser
+)
 
 // A Sum says how much was seen.
 type Sum struct {
@@ -83,7 +99,6 @@ func Walk(ctx context.Context, t Tree, visit func(fd int, dir, name string, e En
 	for _, start := range t.Start {
 		w.start(ctx, start)
 	}
-	w.running.Wait()
 	return Sum{Entries: min(w.entries.Load(), t.Entries), Unseen: w.unseen.Load(), UnseenAt: w.unseenAt, Cut: w.cut.Load()}
 }
 
@@ -104,33 +119,37 @@ func (w *walk) miss(directory string) {
 	w.first.Do(func() { w.unseenAt = directory })
 }
 
-// A directory is to be read.
-type directory struct {
-	path string // below the root
-	stat unix.Stat_t
-}
-
 // start begins at a directory. One that does not exist, or is a symbolic link, is
 // passed over: what the link leads to is on some other start's list.
 func (w *walk) start(ctx context.Context, path string) {
-	d := directory{path: path}
-	f, err := openDir(filepath.Join(w.Root, path), &d.stat)
-	if err == nil {
-		err = f.Close()
-	}
+	d := &directory{path: path, begin: &beginning{path: path}}
+	f, err := openDir(unix.AT_FDCWD, filepath.Join(w.Root, path), &d.stat)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
 	case err != nil:
 		w.miss(path)
-	case w.count(ctx):
-		w.visit(-1, path, "", entryOf(&d.stat))
-		w.descend(ctx, d)
+	default:
+		d.begin.dir, d.begin.bare = bare(f)
+		_, d.begin.mount, _ = handleOf(int(d.begin.dir.Fd()), "") //nolint:errcheck // then it is unknown
+		w.from(ctx, d)
+		w.running.Wait()
+		d.begin.dir.Close() //nolint:errcheck // only read from
 	}
+}
+
+// from walks from a starting directory.
+func (w *walk) from(ctx context.Context, d *directory) {
+	if !w.count(ctx) {
+		return
+	}
+	d.closed, _ = OnlyOwner(w.Root, d.path, w.Owner) //nolint:errcheck // then it is not known to be
+	w.visit(-1, d.path, "", d.entryOf(&d.stat))
+	w.descend(ctx, d)
 }
 
 // descend reads d and everything below it, in a goroutine of its own while there is
 // a free slot.
-func (w *walk) descend(ctx context.Context, d directory) {
+func (w *walk) descend(ctx context.Context, d *directory) {
 	select {
 	case w.slots <- struct{}{}:
 		w.running.Go(func() {
@@ -142,7 +161,7 @@ func (w *walk) descend(ctx context.Context, d directory) {
 	}
 }
 
-func (w *walk) below(ctx context.Context, d directory) {
+func (w *walk) below(ctx context.Context, d *directory) {
 	for _, sub := range w.read(ctx, d) {
 		w.descend(ctx, sub)
 	}
@@ -164,8 +183,8 @@ func (w *walk) count(ctx context.Context) bool {
 const batch = 1024
 
 // read looks at everything in d and returns the directories in it.
-func (w *walk) read(ctx context.Context, d directory) (found []directory) {
-	f, err := w.open(d)
+func (w *walk) read(ctx context.Context, d *directory) (found []*directory) {
+	f, err := w.open(ctx, d)
 	if err != nil {
 		w.miss(d.path)
 	}
@@ -173,7 +192,9 @@ func (w *walk) read(ctx context.Context, d directory) (found []directory) {
 		return nil
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	fd := int(f.Fd())
+	if w.enters(d, f); d.closed && w.Reachable {
+		return nil
+	}
 	for {
 		list, err := f.ReadDir(batch) // an error, or the end, comes with an empty list
 		for _, one := range list {
@@ -181,7 +202,7 @@ func (w *walk) read(ctx context.Context, d directory) (found []directory) {
 				return nil
 			}
 			if one.IsDir() || one.Type().IsRegular() {
-				found = w.look(d, fd, one, found)
+				found = w.look(d, int(f.Fd()), one, found)
 			}
 		}
 		if len(list) == 0 {
@@ -193,62 +214,75 @@ func (w *walk) read(ctx context.Context, d directory) (found []directory) {
 	}
 }
 
-// open opens a directory. It returns nil for one that is gone by now, or that
-// somebody replaced on the way to it since it was seen: root must not be led elsewhere.
-func (w *walk) open(d directory) (*os.File, error) {
-	var st unix.Stat_t
-	f, err := openDir(filepath.Join(w.Root, d.path), &st)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case st.Dev != d.stat.Dev || st.Ino != d.stat.Ino:
-		return nil, f.Close()
+// enters notes whether others may enter d, which is open as f.
+func (w *walk) enters(d *directory, f *os.File) {
+	if d.above != nil {
+		d.closed = d.above.closed || letsInOnly(w.Owner, int(f.Fd()), &d.stat)
 	}
-	return f, nil
-}
-
-// openDir opens a directory, and no link to one. A link of /proc on the way to it is ELOOP: what that leads to
-// would be asked before it is known.
-func openDir(path string, st *unix.Stat_t) (*os.File, error) {
-	fd, err := hostfile.OpenNamed(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
-	if err == nil {
-		err = ignoringEINTR(func() error { return unix.Fstat(fd, st) })
-	}
-	if err != nil {
-		unix.Close(fd) //nolint:errcheck // only read from, or not open
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), path), nil
 }
 
 // look judges one name in the directory that is open as fd, and adds it to found when it is a
 // directory to enter.
-func (w *walk) look(d directory, fd int, one fs.DirEntry, found []directory) []directory {
-	path := ""
-	if one.IsDir() {
-		if path = filepath.Join(d.path, one.Name()); w.Skip != nil && w.Skip(path) {
-			return found
+func (w *walk) look(d *directory, fd int, one fs.DirEntry, found []*directory) []*directory {
+	path := filepath.Join(d.path, one.Name())
+	if one.IsDir() && w.Skip != nil && w.Skip(path) {
+		return found
+	}
+	over := w.over(path)
+	if over != Nothing && !d.begin.bare && (one.IsDir() || over == OfUser) {
+		if over == OfUser {
+			w.miss(path)
 		}
+		return found
 	}
 	var st unix.Stat_t
 	err := ignoringEINTR(func() error { return unix.Fstatat(fd, one.Name(), &st, unix.AT_SYMLINK_NOFOLLOW) })
-	switch e := entryOf(&st); {
+	switch e := d.entryOf(&st); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		w.miss(d.path)
-	case e.Is(Regular):
+	case e.Is(Regular) && !one.IsDir():
 		w.visit(fd, d.path, one.Name(), e)
-	case e.Is(Directory) && path != "" && st.Dev == d.stat.Dev:
-		w.visit(fd, d.path, one.Name(), e)
-		return append(found, directory{path, st})
+	case e.Is(Directory) && one.IsDir():
+		if over != OfSystem || st.Uid != w.Owner {
+			return w.found(&directory{path: path, stat: st, above: d, begin: d.begin}, fd, one.Name(), found)
+		}
+	default: // something else was put there since it was listed
+		w.miss(d.path)
 	}
 	return found
 }
 
-func entryOf(st *unix.Stat_t) Entry {
-	return Entry{Mode: uint32(st.Mode), UID: st.Uid, GID: st.Gid} //nolint:unconvert // 16 bits on macOS
+// over says what is mounted at a path.
+func (w *walk) over(path string) Mount {
+	if w.Mounted == nil {
+		return Nothing
+	}
+	return w.Mounted(path)
+}
+
+// found visits a directory, and adds it to what is to be entered. A subvolume has a device number of its own and is
+// on the same mount. What is on another one was mounted meanwhile, and hides what is below.
+func (w *walk) found(sub *directory, fd int, name string, found []*directory) []*directory {
+	handle, mount, err := handleOf(fd, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return found
+	}
+	elsewhere := sub.stat.Dev != sub.above.stat.Dev
+	if mount != unknown && sub.begin.mount != unknown {
+		elsewhere = mount != sub.begin.mount
+	}
+	if elsewhere {
+		w.miss(sub.path)
+		return found
+	}
+	sub.handle = handle
+	w.visit(fd, sub.above.path, name, sub.above.entryOf(&sub.stat))
+	return append(found, sub)
+}
+
+func (d *directory) entryOf(st *unix.Stat_t) Entry {
+	return Entry{Mode: uint32(st.Mode), UID: st.Uid, GID: st.Gid, Closed: d.closed} //nolint:unconvert // 16 bits on macOS
 }
 
 func ignoringEINTR(call func() error) error {

@@ -66,7 +66,7 @@ func TestWalkSeesWhatFilepathSees(t *testing.T) {
 		}
 		st, ok := info.Sys().(*syscall.Stat_t)
 		if ok && st.Dev == here.Dev && (info.IsDir() || info.Mode().IsRegular()) {
-			want[path] = Entry{st.Mode, st.Uid, st.Gid}
+			want[path] = Entry{Mode: st.Mode, UID: st.Uid, GID: st.Gid}
 		}
 		return nil
 	})
@@ -207,6 +207,10 @@ func TestWalkSaysWhatItMayNotRead(t *testing.T) {
 	}
 }
 
+func mountedAt(points map[string]Mount) func(string) Mount {
+	return func(path string) Mount { return points[path] }
+}
+
 // inMemory returns an empty file system of the test's own, which ends with its
 // namespaces: who gave up root could not clear it away.
 func inMemory(t *testing.T) string {
@@ -217,8 +221,7 @@ func inMemory(t *testing.T) string {
 	return "/srv"
 }
 
-// What is mounted below is another file system. Where it is the same one once
-// more, only the mount table tells, which the caller skips by.
+// What is mounted below is another file system, or the same one once more, as the table of mounts tells.
 func TestWalkStaysOnItsFileSystem(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
@@ -238,7 +241,7 @@ func TestWalkStaysOnItsFileSystem(t *testing.T) {
 	if err := unix.Mount(filepath.Join(root, "a"), filepath.Join(root, "again"), "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(err)
 	}
-	got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}, Skip: func(path string) bool { return path == "/again" }})
+	got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}, Mounted: mountedAt(map[string]Mount{"/again": OfSystem, "/memory": OfSystem})})
 	if diff := cmp.Diff([]string{"/", "/a", "/a/x"}, paths(got)); diff != "" || !sum.Whole() {
 		t.Errorf("%+v\n%s", sum, diff)
 	}
@@ -281,44 +284,142 @@ func BenchmarkWalk(b *testing.B) {
 	}
 }
 
-// Who replaces a directory between the moment it is seen and the moment it is
-// read does not lead root elsewhere.
-func TestWalkDoesNotEnterWhatWasReplaced(t *testing.T) {
-	for name, replace := range map[string]func(root string) error{
-		"link":      func(root string) error { return os.Symlink("elsewhere", filepath.Join(root, "a")) },
-		"directory": func(root string) error { return os.Rename(filepath.Join(root, "elsewhere"), filepath.Join(root, "a")) },
-	} {
-		root := testenv.Plant(t, map[string]string{"a/x": "", "elsewhere/secret": ""})
-		w := &walk{Tree: Tree{Root: root, Entries: 10}, visit: func(_ int, dir, file string, _ Entry) { t.Errorf("%s: saw %s/%s", name, dir, file) }}
-		d := directory{path: "/a"}
-		if err := unix.Lstat(filepath.Join(root, "a"), &d.stat); err != nil {
+// seenOf returns a walk that begins at a root, what it saw, and a directory there as it is when it is listed.
+func seenOf(t *testing.T, root, path string) (*walk, *[]string, *directory) {
+	t.Helper()
+	var saw []string
+	w := &walk{Tree: Tree{Root: root, Entries: 100}, visit: func(_ int, dir, file string, _ Entry) { saw = append(saw, filepath.Join(dir, file)) }}
+	f, err := os.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	d := &directory{path: "/", begin: &beginning{path: "/", dir: f, mount: unknown}}
+	if err := unix.Fstat(int(f.Fd()), &d.stat); err != nil {
+		t.Fatal(err)
+	}
+	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' }) {
+		d = &directory{path: filepath.Join(d.path, part), above: d, begin: d.begin}
+		var unhandled error
+		d.handle, _, unhandled = handleOf(int(f.Fd()), strings.TrimPrefix(d.path, "/"))
+		if err := unix.Lstat(filepath.Join(root, d.path), &d.stat); err != nil || unhandled != nil && !errors.Is(unhandled, unix.EOPNOTSUPP) {
 			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(root, "a"), filepath.Join(root, "before")); err != nil {
-			t.Fatal(err)
-		}
-		if err := replace(root); err != nil {
-			t.Fatal(err)
-		}
-		if found := w.read(t.Context(), d); len(found) > 0 || w.unseen.Load() > 0 {
-			t.Errorf("%s: %v, %d unseen", name, found, w.unseen.Load())
 		}
 	}
+	return w, &saw, d
+}
+
+// A user who moves a directory between the moment it is listed and the moment it is read does not hide it, nor lead
+// root elsewhere. Without handles of files it is said not to have been seen.
+func TestWalkLosesNoDirThatIsMoved(t *testing.T) {
+	move := func(from, to string) func(string) error {
+		return func(root string) error { return os.Rename(filepath.Join(root, from), filepath.Join(root, to)) }
+	}
+	exchange := func(a, b string) func(string) error {
+		return func(root string) error {
+			return unix.Renameat2(unix.AT_FDCWD, filepath.Join(root, a), unix.AT_FDCWD, filepath.Join(root, b), unix.RENAME_EXCHANGE)
+		}
+	}
+	link := func(to, at string) func(string) error {
+		return func(root string) error { return os.Symlink(to, filepath.Join(root, at)) }
+	}
+	remove := func(name string) func(string) error {
+		return func(root string) error { return os.RemoveAll(filepath.Join(root, name)) }
+	}
+	for name, c := range map[string]struct {
+		do     []func(string) error
+		lost   int64 // without handles
+		exists bool
+	}{
+		"another in its place": {[]func(string) error{move("p/a", "p/before"), move("elsewhere", "p/a")}, 1, true},
+		"a link in its place":  {[]func(string) error{move("p/a", "p/before"), link("../elsewhere", "p/a")}, 1, true},
+		"a link of /proc":      {[]func(string) error{move("p/a", "p/before"), link("/proc/self/root/etc", "p/a")}, 1, true},
+		"exchanged":            {[]func(string) error{exchange("p/a", "p/b")}, 1, true},
+		"called otherwise":     {[]func(string) error{move("p/a", "p/before")}, 1, true},
+		"its parent exchanged": {[]func(string) error{exchange("p", "q")}, 1, true},
+		"away":                 {[]func(string) error{move("p/a", "q/a")}, 0, true},
+		"removed":              {[]func(string) error{remove("p/a")}, 0, false},
+		"removed, and another": {[]func(string) error{remove("p/a"), move("elsewhere", "p/a")}, 0, false},
+		"parent removed":       {[]func(string) error{remove("p")}, 0, false},
+	} {
+		for _, handles := range []bool{true, false} {
+			root := testenv.Plant(t, map[string]string{"p/a/x": "", "p/b/y": "", "q/": "", "elsewhere/secret": ""})
+			w, saw, d := seenOf(t, root, "/p/a")
+			if !handles {
+				d.handle = nil
+			}
+			for _, do := range c.do {
+				if err := do(root); err != nil {
+					t.Fatal(name, ": ", err)
+				}
+			}
+			found := w.read(t.Context(), d)
+			byHandle := handles && mayOpenHandles(t, root)
+			lost, want := c.lost, []string(nil)
+			if byHandle {
+				lost = 0
+			}
+			if byHandle && c.exists {
+				want = []string{"/p/a/x"}
+			}
+			if diff := cmp.Diff(want, *saw); diff != "" || len(found) > 0 || w.unseen.Load() != lost || lost > 0 && w.unseenAt != "/p/a" {
+				t.Errorf("%s, handles %v: %v, %d unseen at %q\n%s", name, byHandle, found, w.unseen.Load(), w.unseenAt, diff)
+			}
+		}
+	}
+}
+
+// Nor one that becomes a link between the moment its directory is listed and the moment it is looked at: it has the
+// name of what was passed over as a link.
+func TestWalkSaysWhatBecameAnother(t *testing.T) {
+	for name, c := range map[string]struct{ a, b string }{"a directory for a link": {"dir", "link"}, "a file for a directory": {"file", "dir"}, "a file for a link": {"file", "link"}} {
+		root := testenv.Plant(t, map[string]string{"dir/x": "", "file": ""})
+		if err := os.Symlink("/", filepath.Join(root, "link")); err != nil {
+			t.Fatal(err)
+		}
+		w, saw, d := seenOf(t, root, "")
+		listed, err := os.ReadDir(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Renameat2(unix.AT_FDCWD, filepath.Join(root, c.a), unix.AT_FDCWD, filepath.Join(root, c.b), unix.RENAME_EXCHANGE); err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range listed {
+			if one.Name() == c.a {
+				if found := w.look(d, int(d.begin.dir.Fd()), one, nil); len(found) > 0 || len(*saw) > 0 || w.unseen.Load() != 1 {
+					t.Errorf("%s: %v, %v, %d unseen", name, found, *saw, w.unseen.Load())
+				}
+			}
+		}
+	}
+}
+
+// mayOpenHandles says whether this process may open directories by their handles, and dir has one.
+func mayOpenHandles(t *testing.T, dir string) bool {
+	t.Helper()
+	_, _, d := seenOf(t, dir, "")
+	d.handle, _, _ = handleOf(int(d.begin.dir.Fd()), "")
+	f, err := d.byHandle()
+	if err == nil {
+		f.Close()
+	}
+	return err == nil
 }
 
 // A link of /proc to what a process holds may lead to the very same directory, by a way that asks a server of
 // a user's.
 func TestWalkFollowsNoLinkOfProcOnTheWay(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"a/b/x": ""})
-	w := &walk{Tree: Tree{Root: root, Entries: 10}, visit: func(_ int, dir, file string, _ Entry) { t.Errorf("saw %s/%s", dir, file) }}
-	d := directory{path: "/a/b"}
+	w, saw, d := seenOf(t, root, "/a/b")
+	d.handle = nil
 	before := filepath.Join(root, "before")
-	err := errors.Join(unix.Lstat(filepath.Join(root, "a/b"), &d.stat), os.Rename(filepath.Join(root, "a"), before), os.Symlink("/proc/self/root"+before, filepath.Join(root, "a")))
+	err := errors.Join(os.Rename(filepath.Join(root, "a"), before), os.Symlink("/proc/self/root"+before, filepath.Join(root, "a")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := w.read(t.Context(), d); len(found) > 0 || w.unseen.Load() > 0 {
-		t.Errorf("%v, %d unseen", found, w.unseen.Load())
+	if found := w.read(t.Context(), d); len(found) > 0 || len(*saw) > 0 || w.unseen.Load() != 1 {
+		t.Errorf("%v, %v, %d unseen", found, *saw, w.unseen.Load())
 	}
 	if seen, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/a/b"}}); len(seen) > 0 || sum.Unseen != 1 {
 		t.Errorf("from a start: %v, %+v", paths(seen), sum)
