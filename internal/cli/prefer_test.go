@@ -34,7 +34,9 @@ func TestFewRunsOfAUserArePreferred(t *testing.T) {
 		p := nowhere()
 		p.Root = true
 		p.Getenv = func(name string) string { return map[string]string{"SUDO_UID": "1000", "SUDO_USER": "eve"}[name] }
-		p.Admit = func(uid int) (int, func() error, bool) { return place, func() error { left++; return nil }, uid == 1000 }
+		p.Admit = func(uid int) (int, func() error, bool) {
+			return place, func() error { left++; return nil }, uid == 1000
+		}
 		p.Prefer = func(bool) { preferred = true }
 		read := false
 		stdin := readerFunc(func(b []byte) (int, error) {
