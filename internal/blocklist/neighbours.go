@@ -11,8 +11,10 @@ import "net/netip"
 // solicitations (RFC 4541). A router forwards these types as any other (RFC 4890), so what
 // comes from elsewhere, or goes on to elsewhere, is told by the header of IPv6.
 const (
-	ListenersFrom, ListenersTo   = 130, 132 // types
-	NeighboursFrom, NeighboursTo = 133, 137 // types
+	ListenersFrom  = 130 // the first type of multicast listeners
+	ListenersTo    = 132 // the last one
+	NeighboursFrom = 133 // the first type of neighbour discovery
+	NeighboursTo   = 137 // the last one
 
 	// NeighbourHops is the hop limit of neighbour discovery (RFC 4861, section 3.1), which a packet
 	// that was forwarded cannot have any more.

@@ -57,14 +57,14 @@ func Imposter(t testing.TB, path string, uid int, shows string, before ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer shown.Close() //nolint:errcheck // only read from
+	defer shown.Close()
 	argv := append(before, path)
 	c := exec.Command(argv[0], argv[1:]...)
 	c.ExtraFiles = []*os.File{shown}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.Process.Kill(); c.Wait() }) //nolint:errcheck // it may have failed
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
 	target, err := filepath.EvalSymlinks(shows)
 	if err != nil {
 		t.Fatal(err)

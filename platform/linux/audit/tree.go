@@ -257,7 +257,7 @@ func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 	}
 	starts := walkStarts(table, system, m.closed)
 	s.covered = len(missing(walkStarts(ofSystem(table), system, m.closed), starts))
-	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: starts, Skip: walkSkips(system), Mounted: mountedIn(table), Owner: uint32(m.Owner), Reachable: !system, Entries: maxWalkEntries}, //nolint:gosec // a number of a user
+	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: starts, Skip: walkSkips(system), Mounted: mountedIn(table), Owner: uint32(m.Owner), Reachable: !system, Entries: maxWalkEntries},
 		func(fd int, dir, name string, e filetree.Entry) {
 			caps, err := capabilitiesOf(fd, name, e)
 			s.record(m, p, system, dir, name, e, caps)

@@ -106,7 +106,7 @@ func (m *machine) packagedFiles(ctx context.Context, files []foundFile) (map[str
 // closed says whether only root gets to what is in a directory, or may be the only one. Root may keep whole systems
 // in such a directory.
 func (m *machine) closed(dir string) bool {
-	only, err := filetree.OnlyOwner(m.Root, dir, uint32(m.Owner)) //nolint:gosec // a number of a user
+	only, err := filetree.OnlyOwner(m.Root, dir, uint32(m.Owner))
 	return only || err != nil
 }
 

@@ -60,7 +60,7 @@ func run(t *testing.T, stdin io.Reader, stdout, stderr io.Writer, begun func(pid
 	}
 	begun(c.Process.Pid)
 	goes.Close()
-	c.Wait() //nolint:errcheck // its status tells
+	c.Wait()
 	return c.ProcessState.ExitCode()
 }
 

@@ -141,7 +141,7 @@ func childrenOf(pid int) (list []int) {
 	if err != nil {
 		return nil
 	}
-	for _, field := range strings.Fields(string(raw)) {
+	for field := range strings.FieldsSeq(string(raw)) {
 		if n, ok := number([]byte(field)); ok {
 			list = append(list, int(n))
 		}

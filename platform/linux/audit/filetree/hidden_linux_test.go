@@ -86,7 +86,7 @@ func TestNothingIsHiddenByWhatAUserMounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, sum = gather(t, t.Context(), tree)
-	if diff := cmp.Diff(append(below[:len(below):len(below)], "/owned", "/owned/x"), paths(got), sorted); diff != "" || !sum.Whole() {
+	if diff := cmp.Diff(append(slices.Clip(below), "/owned", "/owned/x"), paths(got), sorted); diff != "" || !sum.Whole() {
 		t.Errorf("%+v\n%s", sum, diff)
 	}
 	testenv.Become(t, testenv.Nobody)
