@@ -257,6 +257,39 @@ func TestUFWIsUndoneAsFarAsItWasChanged(t *testing.T) {
 	}
 }
 
+// What "ufw status" does not say is no reason to unload rules that may be the owner's, nor that ufw is off.
+func TestUFWThatDoesNotAnswerIsNotTakenForOff(t *testing.T) {
+	s := &script{fails: map[string]sysexec.Result{ufwProgram + " status": {Exit: 1, Stderr: []byte("ERROR: no answer\n")}}}
+	b, err := s.manager().Resume(firewall.Change{Manager: firewall.UFW, WasEnabled: true, Rebooted: true, Openings: []firewall.Opening{{Port: tcp(22)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Undo(t.Context()); err == nil || !strings.Contains(err.Error(), "no answer") || !slices.Equal(s.ran, []string{ufwProgram + " status"}) {
+		t.Errorf("%v, ran %q", err, s.ran)
+	}
+	if err := (&ufw{m: s.manager()}).Admits(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "no answer") {
+		t.Errorf("admits: %v", err)
+	}
+}
+
+func TestUFWThatDoesNotSwitchItselfOnIsLoadedAllTheSame(t *testing.T) {
+	const enable, load = ufwProgram + " --force enable", "/usr/libexec/ufw/ufw-init start"
+	s := &script{fails: map[string]sysexec.Result{enable: {Exit: 1, Stderr: []byte("ERROR: no answer\n")}}}
+	s.files = []string{ufwProgram, "/usr/libexec/ufw/ufw-init"}
+	m := s.manager()
+	m.root = testenv.Plant(t, map[string]string{ufwConfiguration: "ENABLED=no\nLOGLEVEL=low\n"})
+	b, err := m.Resume(firewall.Change{Kind: firewall.TurnOff, Manager: firewall.UFW, WasEnabled: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Undo(t.Context()); err == nil || !strings.Contains(err.Error(), "no answer") || !slices.Equal(s.ran, []string{enable, load}) {
+		t.Errorf("%v, ran %q", err, s.ran)
+	}
+	if raw, err := os.ReadFile(filepath.Join(m.root, ufwConfiguration)); err != nil || string(raw) != "ENABLED=yes\nLOGLEVEL=low\n" {
+		t.Errorf("%q, %v", raw, err)
+	}
+}
+
 // "ufw disable" writes before it unloads the rules, and fails on a full disk.
 func TestUFWThatCannotWriteIsUnloadedAllTheSame(t *testing.T) {
 	const disable, unload = ufwProgram + " --force disable", "/lib/ufw/ufw-init force-stop"

@@ -73,7 +73,7 @@ func (u *ufw) Rules(ctx context.Context) (firewall.Rules, error) {
 }
 
 func (u *ufw) rules(ctx context.Context) ([]ufwRule, error) {
-	out, err := u.m.run(ctx, askLimit, ufwProgram, "show", "added")
+	out, err := u.m.runUFW(ctx, askLimit, "show", "added")
 	return parseAdded(out), err
 }
 
@@ -103,26 +103,27 @@ func (u *ufw) Enable(ctx context.Context, ports []firewall.Port, note func(firew
 	if err := u.allow(ctx, rules, c.Openings); err != nil {
 		return err
 	}
-	_, err = u.m.run(ctx, changeLimit, ufwProgram, "--force", "enable")
+	_, err = u.m.runUFW(ctx, changeLimit, "--force", "enable")
 	return err
 }
 
 // Admits implements [firewall.Backend].
 func (u *ufw) Admits(ctx context.Context, _ []firewall.Port) error {
-	if !u.active(ctx) {
-		return errors.New("ufw says that it is not active")
+	active, err := u.active(ctx)
+	if err == nil && !active {
+		err = errors.New("ufw says that it is not active")
 	}
-	return nil
+	return err
 }
 
 // active says whether the rules are loaded.
-func (u *ufw) active(ctx context.Context) bool {
-	out, err := u.m.run(ctx, askLimit, ufwProgram, "status")
-	return err == nil && strings.HasPrefix(string(out), "Status: active")
+func (u *ufw) active(ctx context.Context) (bool, error) {
+	out, err := u.m.runUFW(ctx, askLimit, "status")
+	return strings.HasPrefix(string(out), "Status: active"), err
 }
 
 func (u *ufw) disable(ctx context.Context) error {
-	_, err := u.m.run(ctx, changeLimit, ufwProgram, "--force", "disable")
+	_, err := u.m.runUFW(ctx, changeLimit, "--force", "disable")
 	return err
 }
 
@@ -131,10 +132,29 @@ func (u *ufw) disable(ctx context.Context) error {
 // stay. They are unloaded then, and the error remains, so that the next run tries again.
 func (u *ufw) stop(ctx context.Context) error {
 	err := u.disable(ctx)
-	if i := slices.IndexFunc(ufwInit, u.m.installed); err != nil && i >= 0 {
-		_, forced := u.m.run(ctx, changeLimit, ufwInit[i], "force-stop")
-		return errors.Join(err, forced)
+	if err != nil {
+		err = errors.Join(err, u.runInit(ctx, "force-stop"))
 	}
+	return err
+}
+
+// start enables ufw and loads its rules. It loads them all the same, and reports the error, where ufw
+// does not get to do so, as behind another run that has its lock.
+func (u *ufw) start(ctx context.Context) error {
+	_, err := u.m.runUFW(ctx, changeLimit, "--force", "enable")
+	if err != nil {
+		err = errors.Join(err, enableUFW(u.m.root), u.runInit(ctx, "start"))
+	}
+	return err
+}
+
+// runInit does with the rules what action says (ufw-framework(8)), without the lock of ufw.
+func (u *ufw) runInit(ctx context.Context, action string) error {
+	i := slices.IndexFunc(ufwInit, u.m.installed)
+	if i < 0 {
+		return nil
+	}
+	_, err := u.m.run(ctx, changeLimit, ufwInit[i], action)
 	return err
 }
 
@@ -158,8 +178,11 @@ func (u *ufw) Undo(ctx context.Context) error {
 	if c.Manager == "" || !u.m.installed(ufwProgram) {
 		return nil
 	}
+	loaded, err := u.loadedAtBoot(ctx)
+	if err != nil {
+		return err
+	}
 	var failed []error
-	loaded := c.WasEnabled && c.Rebooted && u.active(ctx)
 	if !loaded {
 		failed = append(failed, u.stop(ctx))
 	}
@@ -168,6 +191,14 @@ func (u *ufw) Undo(ctx context.Context) error {
 		failed = append(failed, enableUFW(u.m.root))
 	}
 	return errors.Join(failed...)
+}
+
+// loadedAtBoot says whether a reboot has loaded the rules since, as the owner had it.
+func (u *ufw) loadedAtBoot(ctx context.Context) (bool, error) {
+	if !u.change.WasEnabled || !u.change.Rebooted {
+		return false, nil
+	}
+	return u.active(ctx)
 }
 
 // enableUFW has ufw load its rules at boot, and not now.

@@ -58,8 +58,7 @@ func (u *loadedUFW) Undo(ctx context.Context) error {
 	case !u.m.installed(ufwProgram):
 		return nil
 	case u.change.Kind == firewall.TurnOff:
-		_, err := u.m.run(ctx, changeLimit, ufwProgram, "--force", "enable")
-		return err
+		return u.start(ctx)
 	default:
 		return u.delete(ctx, u.change.Openings)
 	}
@@ -72,7 +71,7 @@ func (u *ufw) allow(ctx context.Context, rules []ufwRule, openings []firewall.Op
 		if deniesRest(rules) {
 			args = slices.Insert(args, 0, "prepend")
 		}
-		if _, err := u.m.run(ctx, changeLimit, ufwProgram, args...); err != nil {
+		if _, err := u.m.runUFW(ctx, changeLimit, args...); err != nil {
 			return err
 		}
 	}
@@ -83,7 +82,7 @@ func (u *ufw) allow(ctx context.Context, rules []ufwRule, openings []firewall.Op
 func (u *ufw) delete(ctx context.Context, openings []firewall.Opening) error {
 	var failed []error
 	for _, o := range openings {
-		_, err := u.m.run(ctx, changeLimit, ufwProgram, "delete", "allow", o.String())
+		_, err := u.m.runUFW(ctx, changeLimit, "delete", "allow", o.String())
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
