@@ -30,9 +30,10 @@ func (d topDocument) percent(pid int) (float64, bool) {
 }
 
 // points is how far sentinel may be from the account of the process itself, in
-// percent of a core: the kernel tells CPU time in ticks of 10 ms, which is 2 points of
-// the window at either end.
-const points = 3.0
+// percent of a core: the kernel tells user and system time in whole ticks of 10 ms each
+// (do_task_stat in fs/proc/array.c), so that the difference of their sum may be off by two,
+// which are 2 points each of a window of 500 ms.
+const points = 4.0
 
 // account is a worker's own account over a window, in percent of a core.
 type account struct {
