@@ -71,5 +71,6 @@ func (f FS) sharesRoot(pid int) bool {
 func (f FS) inServiceOf(pid int, name string) bool {
 	group, err := f.ControlGroup(pid)
 	slice, unit := path.Split(group)
-	return err == nil && slice == "/system.slice/" && strings.HasSuffix(unit, ".service") && strings.Contains(unit, strings.TrimSuffix(name, "d"))
+	templated, _ := path.Match("/system.slice/system-*.slice/", slice) //nolint:errcheck // the pattern is one
+	return err == nil && (slice == "/system.slice/" || templated) && strings.HasSuffix(unit, ".service") && strings.Contains(unit, strings.TrimSuffix(name, "d"))
 }

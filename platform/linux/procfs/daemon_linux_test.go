@@ -19,6 +19,8 @@ func TestTheServiceTellsWhatADaemonIsWhereItsProgramIsHidden(t *testing.T) {
 		"/system.slice/chrony.service":                                  true,
 		"/system.slice/chronyd.service":                                 true,
 		"/system.slice/apache2.service":                                 false,
+		"/system.slice/system-chronyd.slice/chronyd@a.service":          true,
+		"/system.slice/system-chronyd.slice/x.scope/chronyd@a.service":  false,
 		"/system.slice/docker-4f.scope":                                 false,
 		"/system.slice/docker-4f.scope/system.slice/chronyd.service":    false,
 		"/user.slice/user-1000.slice/user@1000.service/chronyd.service": false,
