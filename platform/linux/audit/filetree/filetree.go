@@ -109,6 +109,7 @@ type walk struct {
 	running         sync.WaitGroup
 	entries, unseen atomic.Int64
 	cut             atomic.Bool
+	bare            bool // of a start before
 	first           sync.Once
 	unseenAt        string
 }
@@ -119,21 +120,48 @@ func (w *walk) miss(directory string) {
 	w.first.Do(func() { w.unseenAt = directory })
 }
 
-// start begins at a directory. One that does not exist, or is a symbolic link, is
+// start begins at a directory, or looks at a file that is mounted. What does not exist, or is a symbolic link, is
 // passed over: what the link leads to is on some other start's list.
 func (w *walk) start(ctx context.Context, path string) {
 	d := &directory{path: path, begin: &beginning{path: path}}
 	f, err := openDir(unix.AT_FDCWD, filepath.Join(w.Root, path), &d.stat)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
+	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, unix.ENOTDIR):
+		w.file(ctx, path)
 	case err != nil:
 		w.miss(path)
 	default:
 		d.begin.dir, d.begin.bare = bare(f)
+		w.bare = w.bare || d.begin.bare
 		_, d.begin.mount, _ = handleOf(int(d.begin.dir.Fd()), "") //nolint:errcheck // then it is unknown
 		w.from(ctx, d)
 		w.running.Wait()
 		d.begin.dir.Close() //nolint:errcheck // only read from
+	}
+}
+
+// file looks at a file that is mounted over another one, which a walk without mounts sees instead.
+func (w *walk) file(ctx context.Context, path string) {
+	if !w.bare || w.over(path) == Nothing || !w.count(ctx) {
+		return
+	}
+	d, name := &directory{path: filepath.Dir(path)}, filepath.Base(path)
+	f, err := openDir(unix.AT_FDCWD, filepath.Join(w.Root, d.path), &d.stat)
+	if err != nil {
+		w.miss(path)
+		return
+	}
+	defer f.Close()                                  //nolint:errcheck // only read from
+	d.closed, _ = OnlyOwner(w.Root, d.path, w.Owner) //nolint:errcheck // then it is not known to be
+	var st unix.Stat_t
+	err = ignoringEINTR(func() error { return unix.Fstatat(int(f.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	switch e := d.entryOf(&st); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		w.miss(path)
+	case e.Is(Regular):
+		w.visit(int(f.Fd()), d.path, name, e)
 	}
 }
 
