@@ -88,6 +88,7 @@ func (s *Spool) leaveQueued(own entry, err error) Sent {
 	left, dropped, err := s.enforceBounds(own)
 	sent.Gaps.Add("spool", err)
 	sent.Dropped, sent.Waiting = dropped, len(left)
+	sent.Kept = sent.Kept && (dropped == 0 || holds(left, own)) // where nothing was dropped, another process has sent it
 	return sent
 }
 

@@ -381,6 +381,20 @@ func TestASecondRunWaitsOrLeavesItsDocument(t *testing.T) {
 	same(t, "arrived", s.to.got, []string{"msg_001", "msg_002"})
 }
 
+// What there is no room for beside reports is not told to wait, whoever is sending meanwhile.
+func TestWhatASecondRunDropsDoesNotWait(t *testing.T) {
+	s := newStage(t)
+	s.to.down = true
+	s.report(t)
+	s.maxBytes = int64(len(encode(webhook.Document{Body: []byte("body of msg_001")})))
+	defer s.occupied(t)()
+	s.lockTimeout = 50 * time.Millisecond
+	got := s.Send(t.Context(), webhook.Document{ID: "msg_002", Body: []byte("body of msg_002"), Sender: "1000"}, s.to)
+	if got.Kept || got.Dropped != 1 || got.Waiting != 1 || got.Verdict == webhook.Delivered {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestARunThatIsStoppedWhileItWaitsSaysSo(t *testing.T) {
 	s := newStage(t)
 	defer s.occupied(t)()
