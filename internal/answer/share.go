@@ -11,37 +11,44 @@ import (
 // gets a quarter of the places while others wait for one: who can make any number of rows could otherwise
 // hide those of everybody else.
 func Share[T any](list []T, places int, owner func(T) string) (picked, rest []T) {
-	return share(list, places, math.MaxInt, owner, func(T) int { return 0 })
+	return share(list, places, math.MaxInt, owner, func(*T) int { return 0 })
 }
 
 // ShareRoom is [Share] with room for so many bytes of JSON, of which each owner but the system gets a quarter as
-// well, or one row where that is larger.
-func ShareRoom[T any](list []T, places, room int, owner func(T) string) (picked, rest []T) {
-	return share(list, places, room, owner, func(row T) int { return Size(row) + len(",") })
+// well, or one row where that is larger. A row that may be picked is shortened first, in list: there may be
+// thousands of others, for which that takes seconds.
+func ShareRoom[T any](list []T, places, room int, owner func(T) string, shorten func(*T)) (picked, rest []T) {
+	return share(list, places, room, owner, func(row *T) int {
+		shorten(row)
+		return Size(row) + len(",")
+	})
 }
 
-func share[T any](list []T, places, room int, owner func(T) string, size func(T) int) (picked, rest []T) {
+func share[T any](list []T, places, room int, owner func(T) string, size func(*T) int) (picked, rest []T) {
 	most := room / 4
 	left := min(max(0, places), len(list))
-	taken, bytes, chosen := map[string]int{}, map[string]int{}, make([]bool, len(list))
-	choose := func(wanted func(who string, size int) bool) {
+	taken, bytes, full, chosen := map[string]int{}, map[string]int{}, map[string]bool{}, make([]bool, len(list))
+	choose := func(shared bool) {
 		for i := 0; i < len(list) && left > 0; i++ {
-			who, n := owner(list[i]), size(list[i])
-			switch {
-			case chosen[i] || !wanted(who, n):
+			who := owner(list[i])
+			if chosen[i] || shared && full[who] {
 				continue
-			case n > room:
+			}
+			n := size(&list[i])
+			if full[who] = who != "" && taken[who] > 0 && bytes[who]+n > most; shared && full[who] {
+				continue
+			}
+			if n > room {
 				return
 			}
 			chosen[i], left, room = true, left-1, room-n
 			taken[who]++
 			bytes[who] += n
+			full[who] = who != "" && taken[who] >= places/4
 		}
 	}
-	choose(func(who string, n int) bool {
-		return who == "" || taken[who] == 0 || taken[who] < places/4 && bytes[who]+n <= most
-	})
-	choose(func(string, int) bool { return true })
+	choose(true)
+	choose(false)
 	picked, rest = []T{}, []T{}
 	for i, row := range list {
 		if chosen[i] {

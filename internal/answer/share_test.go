@@ -41,22 +41,28 @@ func TestRoomIsSharedInBytes(t *testing.T) {
 		who, _, _ := strings.Cut(row, " ")
 		return strings.TrimPrefix(who, "root")
 	}
+	whole := func(*string) {}
 	long, short := "ann "+strings.Repeat("l", 93), "root "+strings.Repeat("s", 42) // 100 and 50 bytes of JSON, with the comma
 	list := append(slices.Repeat([]string{long}, 10), slices.Repeat([]string{short}, 10)...)
 	for room, want := range map[int][2]int{
 		0: {0, 0}, 99: {0, 0}, 150: {1, 1}, 400: {1, 6}, 700: {2, 10}, 1000: {5, 10}, 1500: {10, 10},
 	} {
-		picked, rest := ShareRoom(list, 100, room, owner)
+		picked, rest := ShareRoom(list, 100, room, owner, whole)
 		anns := len(slices.DeleteFunc(slices.Clone(picked), func(row string) bool { return row != long }))
 		if got := [2]int{anns, len(picked) - anns}; got != want || len(picked)+len(rest) != len(list) {
 			t.Errorf("room for %d bytes: %v, want %v", room, got, want)
 		}
 	}
-	if picked, _ := ShareRoom(list, 4, 1500, owner); !slices.Equal(picked, []string{long, short, short, short}) {
+	if picked, _ := ShareRoom(list, 4, 1500, owner, whole); !slices.Equal(picked, []string{long, short, short, short}) {
 		t.Errorf("%q", picked)
 	}
+	var looked int
+	many := slices.Repeat([]string{long}, 10_000)
+	if ShareRoom(many, 40, 1500, owner, func(*string) { looked++ }); looked > 50 {
+		t.Errorf("%d rows were shortened, of which 15 have room", looked)
+	}
 	large := []string{short, "root " + strings.Repeat("s", 200), short}
-	if picked, _ := ShareRoom(large, 3, 150, owner); !slices.Equal(picked, large[:1]) {
+	if picked, _ := ShareRoom(large, 3, 150, owner, whole); !slices.Equal(picked, large[:1]) {
 		t.Errorf("a row that matters less is there in place of one that has no room: %q", picked)
 	}
 }

@@ -137,16 +137,13 @@ func (r *Report) Fit(size int) {
 	}
 	r.fitEngines(size / 4)
 	list := r.Containers
-	for i := range list {
-		list[i].shorten()
-	}
 	r.Containers, r.Truncated = []Container{}, true
-	r.Containers, _ = answer.ShareRoom(list, len(list), size-answer.Size(r), func(c Container) string { return c.User })
+	r.Containers, _ = answer.ShareRoom(list, len(list), size-answer.Size(r), func(c Container) string { return c.User }, (*Container).shorten)
 }
 
 func (r *Report) fitEngines(size int) {
 	var rest []Engine
-	r.Engines, rest = answer.ShareRoom(r.Engines, len(r.Engines), size, func(e Engine) string { return e.User })
+	r.Engines, rest = answer.ShareRoom(r.Engines, len(r.Engines), size, func(e Engine) string { return e.User }, func(*Engine) {})
 	if len(rest) > 0 {
 		r.Unavailable.Note("engines", "more answered than are named: "+strconv.Itoa(len(rest)))
 	}

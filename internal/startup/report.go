@@ -172,14 +172,12 @@ func (r *Report) show(items []Item, n int, o Options) {
 	if o.Limit > 0 {
 		places = min(places, o.Limit)
 	}
+	shorten := func(*Item) {}
 	if o.Brief {
-		for i := range items[:n] {
-			items[i].shorten()
-		}
 		r.Rest = countByKind(items) // as long as it can be
-		room = maxBrief - answer.Size(r)
+		room, shorten = maxBrief-answer.Size(r), (*Item).shorten
 	}
-	picked, rest := answer.ShareRoom(items[:n], places, room, func(i Item) string { return i.by })
+	picked, rest := answer.ShareRoom(items[:n], places, room, func(i Item) string { return i.by }, shorten)
 	r.Items, r.Rest, r.Truncated = picked, countByKind(append(rest, items[n:]...)), len(picked) < n
 }
 
