@@ -430,6 +430,27 @@ func TestLongNamesOfAUserTakeNobodysPlace(t *testing.T) {
 	}
 }
 
+// What a user took away hides nothing that is gone of others, whatever the names are in the record of the last run.
+func TestOneGoneFileOfEachUserIsNamed(t *testing.T) {
+	for home, name := range map[string]string{"/home/jörg": "job", "/home/eve": strings.Repeat("n", 200)} {
+		homes := map[string]string{home: "eve", "/home/ben": "ben"}
+		before := &fixed{Found: Found{Homes: homes}}
+		for n := range 20 {
+			before.Entries = append(before.Entries, Entry{Kind: CronJob, File: fmt.Sprintf("%s/%s%02d", home, name, n)})
+		}
+		for _, file := range []string{"/home/ben/.bashrc", "/usr/lib/old.service"} {
+			before.Entries = append(before.Entries, Entry{Kind: Service, File: file})
+		}
+		o := Options{Now: noon, State: filepath.Join(t.TempDir(), StateName)}
+		collect(t, before, o)
+		o.Now = noon.Add(time.Hour)
+		r := collect(t, &fixed{Found: Found{Homes: homes}}, o)
+		if len(r.Gone) != 3 || *r.GoneTotal != 22 || r.Gone[0] != "/usr/lib/old.service" || !slices.Contains(r.Gone, "/home/ben/.bashrc") {
+			t.Errorf("%d gone: %q", *r.GoneTotal, r.Gone)
+		}
+	}
+}
+
 // Thousands of files are held against tens of thousands of places.
 func TestFilesBelowUnreadPlacesAreKnown(t *testing.T) {
 	p := placesOf([]Unread{{Path: "/home/a"}, {Path: "/etc/c\n"}, {Path: "/srv/"}})

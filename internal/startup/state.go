@@ -53,13 +53,29 @@ const maxQuoted = 150
 // quoted is a path as the state has it. A long one, which is rare, is replaced by its digest.
 func quoted(file string) string {
 	if len(file) > maxQuoted {
-		return "sha256:" + digest(file)
+		return digested + digest(file)
 	}
 	text := strconv.QuoteToASCII(file)
 	if text = text[1 : len(text)-1]; statefile.Length(text) > maxQuoted {
-		return "sha256:" + digest(file)
+		return digested + digest(file)
 	}
 	return text
+}
+
+// digested begins a name that says nothing of where the file is.
+const digested = "sha256:"
+
+// chosenBy is the user in whose home a file of the state is; "" for one of the system. Of those with long names, which
+// users can give to any number, nobody knows: they are as of one user.
+func (f Found) chosenBy(quoted string) string {
+	if strings.HasPrefix(quoted, digested) {
+		return digested
+	}
+	file, err := strconv.Unquote(`"` + quoted + `"`)
+	if err != nil {
+		return f.homeOf(quoted)
+	}
+	return f.homeOf(file)
 }
 
 // digest is short, and long enough that two of ten thousand entries do not have the same.
@@ -221,7 +237,7 @@ func (r *Report) compare(found Found, c comparison) {
 		}
 	}
 	slices.Sort(r.Gone)
-	r.Gone = answer.Names(r.Gone, found.homeOf, place)
+	r.Gone = answer.Names(r.Gone, found.chosenBy, place)
 	r.Since = c.last.At.UTC().Format(time.RFC3339)
 	r.NewTotal, r.ChangedTotal, r.GoneTotal = &fresh, &changed, &gone
 }
