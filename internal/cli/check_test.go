@@ -4,6 +4,8 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -102,6 +104,20 @@ func TestACheckEndsAsAPluginOfNagiosDoes(t *testing.T) {
 				t.Errorf("status %d, want %d\ngot  %swant %s", status, test.status, printed, test.want)
 			}
 		})
+	}
+}
+
+// A disk that cannot be read is no reason for UNKNOWN, and so are not more of them than are named: users can mount any
+// number.
+func TestManyDisksThatCannotBeReadAreNotAllDisks(t *testing.T) {
+	var list []health.DiskFacts
+	for n := range 13 {
+		list = append(list, health.DiskFacts{Mountpoint: fmt.Sprint("/home/eve/mnt", n), Err: fs.ErrPermission})
+	}
+	d := healthOf(health.Low, "")
+	health.Build(health.Facts{Disks: &list}, health.Options{Rows: -1}, &d.Unavailable)
+	if status, printed := checked(t, d); status != 0 {
+		t.Errorf("status %d: %s", status, printed)
 	}
 }
 

@@ -160,8 +160,8 @@ func (r *Report) disks(f Facts, rows int, gaps *answer.Gaps) {
 		}
 		unknown = append(unknown, answer.Place{Field: "disks." + sanitize.Text(cmp.Or(d.Mountpoint, d.Device), 64), Reason: answer.Reason(d.Err)})
 	}
-	if more := gaps.AddPlaces(unknown); more > 0 {
-		gaps.Note("disks", fmt.Sprintf("%d more could not be read", more))
+	if more := gaps.AddPlaces(unknown); more > 0 { // not "disks", which says that none is known
+		gaps.Note("disks.others", fmt.Sprintf("%d more could not be read", more))
 	}
 	slices.SortStableFunc(r.Disks, func(a, b Disk) int {
 		return cmp.Or(cmp.Compare(b.fullness(), a.fullness()), cmp.Compare(a.Mountpoint, b.Mountpoint))

@@ -146,7 +146,7 @@ func TestGapsOfManyDeadDisksAreBounded(t *testing.T) {
 	if _, gaps := built(Facts{Disks: &few}, -1); len(gaps) != 1 || len(gaps[0].Fields()) != len(few) {
 		t.Errorf("%+v", gaps)
 	}
-	if _, gaps := built(Facts{Disks: &list}, -1); len(gaps) != 2 || len(gaps[0].Fields()) != 12 || gaps[1] != (answer.Gap{Field: "disks", Reason: "988 more could not be read"}) {
+	if _, gaps := built(Facts{Disks: &list}, -1); len(gaps) != 2 || len(gaps[0].Fields()) != 12 || gaps[1] != (answer.Gap{Field: "disks.others", Reason: "988 more could not be read"}) {
 		t.Errorf("%+v", gaps)
 	}
 	for i := range list {
