@@ -6,6 +6,7 @@ package caller
 
 import (
 	"errors"
+	"io"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -118,14 +119,28 @@ func (s *stream) relay(own, theirs int) error {
 	if s.number == unix.Stdin {
 		from, to = to, from
 	}
-	err := transfer(from, to)
+	err := transfer(reader(from), to)
 	return errors.Join(err, unix.Close(from), unix.Close(to))
 }
 
+// reader reads from a file. The place where it is read from is shared with the caller, who goes on there with what a
+// run has not asked for (while read line; do sudo sentinel ...; done < list): it stays.
+func reader(from int) func([]byte) (int, error) {
+	at, err := unix.Seek(from, 0, io.SeekCurrent)
+	return func(block []byte) (n int, _ error) {
+		if err != nil { // a pipe
+			return retried(func() (int, error) { return unix.Read(from, block) })
+		}
+		n, err := retried(func() (int, error) { return unix.Pread(from, block, at) })
+		at += int64(max(n, 0))
+		return n, err
+	}
+}
+
 // transfer copies until there is no more.
-func transfer(from, to int) error {
+func transfer(read func([]byte) (int, error), to int) error {
 	for block := make([]byte, 64<<10); ; {
-		n, err := retried(func() (int, error) { return unix.Read(from, block) })
+		n, err := read(block)
 		if n <= 0 || err != nil {
 			return err
 		}

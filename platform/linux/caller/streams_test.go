@@ -103,6 +103,25 @@ func TestFilesOfTheCallerAreHandedOn(t *testing.T) {
 	}
 }
 
+// A shell whose loop reads the same file goes on where it was.
+func TestTheCallersPlaceInAFileStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "list")
+	if err := os.WriteFile(path, []byte("one\nwhat?"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer list.Close()
+	list.Seek(4, io.SeekStart)
+	var out bytes.Buffer
+	status := run(t, list, &out, io.Discard, func(int) {})
+	if at, err := list.Seek(0, io.SeekCurrent); status != 0 || err != nil || at != 4 || !strings.HasPrefix(out.String(), `answer to "what?",`) {
+		t.Errorf("%d, at %d, %v: %q", status, at, err, out.String())
+	}
+}
+
 func content(t *testing.T, f *os.File) string {
 	t.Helper()
 	raw, err := os.ReadFile(f.Name())
