@@ -120,6 +120,9 @@ func (s *stream) relay(own, theirs int) error {
 		from, to = to, from
 	}
 	err := transfer(reader(from), to)
+	if err != nil && s.number != unix.Stdin { // the process goes on: a pipe that nobody reads would end it
+		discard(from)
+	}
 	return errors.Join(err, unix.Close(from), unix.Close(to))
 }
 
@@ -149,6 +152,14 @@ func transfer(read func([]byte) (int, error), to int) error {
 				return err
 			}
 		}
+	}
+}
+
+// discard reads a pipe until it is closed.
+func discard(pipe int) {
+	read, block := reader(pipe), make([]byte, 64<<10)
+	for n := 1; n > 0; {
+		n, _ = read(block) //nolint:errcheck // it is the end as well
 	}
 }
 

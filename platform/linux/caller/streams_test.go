@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,6 +25,9 @@ import (
 // which files it has itself, and what it has read.
 const running = "SENTINEL_TEST_STREAMS"
 
+// more is how many bytes it answers besides.
+const more = "SENTINEL_TEST_STREAMS_MORE"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(running) == "" {
 		os.Exit(m.Run())
@@ -33,6 +37,10 @@ func TestMain(m *testing.M) {
 	started := exec.Command("/bin/true").Run()
 	asked, err := io.ReadAll(os.Stdin)
 	fmt.Fprintf(os.Stdout, "answer to %q, %v %v\n", asked, err, started)
+	if size, err := strconv.Atoi(os.Getenv(more)); err == nil { // beyond what a pipe holds
+		os.Stdout.Write(make([]byte, size))
+		os.Stdout.Write([]byte("the end"))
+	}
 	fmt.Fprint(os.Stderr, "and of what is here:")
 	for number := range 3 {
 		var stat unix.Stat_t
@@ -148,8 +156,11 @@ func TestAnAnswerThatDoesNotArriveIsNoSuccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	if status := run(t, strings.NewReader(""), out, io.Discard, func(int) {}); status != 3 {
-		t.Errorf("it ended with %d", status)
+	for _, size := range []string{"", "1000000"} {
+		t.Setenv(more, size)
+		if status := run(t, strings.NewReader(""), out, io.Discard, func(int) {}); status != 3 {
+			t.Errorf("%q: it ended with %d", size, status)
+		}
 	}
 }
 
