@@ -110,11 +110,7 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 		return out.text(p.candidates(ctx, call.candidates))
 	}
 	leave, err := p.admit()
-	defer func() {
-		if leave() != nil && status == fault.ExitOK {
-			status = out.broken(fault.ExitFailed)
-		}
-	}()
+	defer func() { status = out.arrives(leave, status) }()
 	var doc document
 	if err == nil {
 		doc, err = p.execute(ctx, call, stdin)

@@ -197,11 +197,13 @@ func (o output) json(doc any, status int) int {
 // write writes the answer in one piece. It gives up only when the run was
 // interrupted while nobody reads.
 func (o output) write(raw []byte, status int) int {
+	return o.arrives(func() error { _, err := o.stdout.Write(raw); return err }, status)
+}
+
+// arrives waits for what hands the answer on, and returns status if it did.
+func (o output) arrives(hand func() error, status int) int {
 	done := make(chan error, 1)
-	go func() {
-		_, err := o.stdout.Write(raw)
-		done <- err
-	}()
+	go func() { done <- hand() }()
 	var late <-chan time.Time
 	if o.readWithin > 0 {
 		late = time.After(o.readWithin)

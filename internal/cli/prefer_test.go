@@ -3,11 +3,13 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"strings"
 	"testing"
 
 	"sentinel/internal/ops"
+	"sentinel/internal/testenv"
 )
 
 // What takes long must not take the machine away from others, and who is not root has nothing to ask
@@ -83,6 +85,33 @@ func TestAUserHasNoMoreThanSoManyRuns(t *testing.T) {
 		status := p.Run(t.Context(), []string{"--request", "get_system_health"}, strings.NewReader("{}"), &out, io.Discard)
 		if refused := strings.Contains(out.String(), `"RATE_LIMITED"`); refused != c.refused || refused && status != 4 {
 			t.Errorf("%+v: %d %s", c, status, out.String())
+		}
+	}
+}
+
+// A file of the caller's may be full, or on a file system that does not answer.
+func TestAnAnswerThatIsNotHandedOnIsSaid(t *testing.T) {
+	testenv.HangGuard(t)
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx   context.Context
+		leave func() error
+		args  []string
+		want  int
+		says  string
+	}{
+		"full":                 {t.Context(), func() error { return io.ErrShortWrite }, []string{"--request", "get_system_health"}, 1, "could not be written: short write"},
+		"full, for monitoring": {t.Context(), func() error { return io.ErrShortWrite }, []string{"--check"}, 3, "could not be written: short write"},
+		"never answers":        {interrupted, func() error { select {} }, []string{"--request", "get_system_health"}, 130, ""},
+	} {
+		p := nowhere()
+		p.Root = true
+		p.Getenv = func(name string) string { return map[string]string{"SUDO_UID": "1000", "SUDO_USER": "eve"}[name] }
+		p.Admit = func(int) (int, func() error, bool) { return 0, c.leave, true }
+		var errs strings.Builder
+		if status := p.Run(c.ctx, c.args, strings.NewReader("{}"), io.Discard, &errs); status != c.want || !strings.Contains(errs.String(), c.says) {
+			t.Errorf("%s: %d %q", name, status, errs.String())
 		}
 	}
 }

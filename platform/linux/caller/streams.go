@@ -19,7 +19,7 @@ import (
 // unshare(2)), and nothing that is started has it. What cannot be moved stays as it is.
 //
 // flush waits until the caller has all that was written, and returns an error if it has not; nothing can be written
-// afterwards.
+// there afterwards. What is no file, such as a terminal, can be written to still.
 func Streams() (flush func() error) {
 	in, out, both := fileAt(unix.Stdin), fileAt(unix.Stdout), fileAt(unix.Stderr)
 	if in != nil {
@@ -29,7 +29,7 @@ func Streams() (flush func() error) {
 	if out != nil && out.move() == nil {
 		written = append(written, out)
 		if both != nil && out.isFile(both) && unix.Dup3(unix.Stdout, unix.Stderr, 0) == nil { // 2>&1
-			both = nil
+			out.numbers, both = append(out.numbers, unix.Stderr), nil
 		}
 	}
 	if both != nil && both.move() == nil {
@@ -40,14 +40,15 @@ func Streams() (flush func() error) {
 
 // A stream is a file at the number of a standard stream.
 type stream struct {
-	number int
-	stat   unix.Stat_t
-	end    chan error // of what was handed on
+	number  int
+	numbers []int // that one, and where the same file is besides
+	stat    unix.Stat_t
+	end     chan error // of what was handed on
 }
 
 // fileAt is nil for what no file system serves: a pipe, a socket, a terminal.
 func fileAt(number int) *stream {
-	s := &stream{number: number, end: make(chan error, 1)}
+	s := &stream{number: number, numbers: []int{number}, end: make(chan error, 1)}
 	if unix.Fstat(number, &s.stat) != nil {
 		return nil
 	}
@@ -181,8 +182,11 @@ func finish(written []*stream) error {
 		return err
 	}
 	defer unix.Close(null) //nolint:errcheck // nothing is written there
-	errs := []error{unix.Dup3(null, unix.Stdout, 0), unix.Dup3(null, unix.Stderr, 0)}
+	var errs []error
 	for _, s := range written {
+		for _, number := range s.numbers {
+			errs = append(errs, unix.Dup3(null, number, 0))
+		}
 		errs = append(errs, <-s.end)
 	}
 	return errors.Join(errs...)
