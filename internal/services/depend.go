@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -117,7 +118,7 @@ func (p *planner) carries(u Unit) (sessions.Claim, bool) {
 func (p *planner) hostedCarries(u Unit) (sessions.Claim, bool) {
 	for _, name := range slices.Sorted(maps.Keys(p.on.model.Units)) {
 		claim := p.on.model.Units[name]
-		if u.HostedUnits != "" && strings.HasPrefix(name, u.HostedUnits) && !claim.Listens {
+		if hosted, err := path.Match(u.HostedUnits, name); err == nil && hosted && !claim.Listens {
 			return claim, true
 		}
 	}

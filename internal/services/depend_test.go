@@ -30,7 +30,7 @@ func TestWhatOthersDependOnIsNotRestarted(t *testing.T) {
 	carrier := nginx
 	carrier.Carries = []string{"tunnel.service"}
 	engine := nginx
-	engine.HostedUnits = "docker-"
+	engine.HostedUnits = "docker-*.scope"
 	tunnel := Unit{Name: "tunnel.service", Service: true, Active: "active", Sub: "running", Group: "/system.slice/tunnel.service", MainPID: 13}
 	mounted := func(group string) func(context.Context) (map[string][]string, error) {
 		return func(context.Context) (map[string][]string, error) {
@@ -53,6 +53,7 @@ func TestWhatOthersDependOnIsNotRestarted(t *testing.T) {
 		"its main process has one":      {spares, Dependents{Sessions: modelOf(map[string]sessions.Claim{"nginx.service": ann}, map[int]sessions.Claim{12: ann})}, "it carries the session of ann"},
 		"what goes with it has one":     {carrier, Dependents{Sessions: modelOf(map[string]sessions.Claim{"tunnel.service": ann}, nil)}, "its restart restarts tunnel.service as well, and it carries the session of ann"},
 		"a container of it has one":     {engine, Dependents{Sessions: modelOf(map[string]sessions.Claim{"docker-4f.scope": ann}, nil)}, "it carries the session of ann"},
+		"a service of a like name":      {engine, Dependents{Sessions: modelOf(map[string]sessions.Claim{"docker-x.service": ann}, nil)}, ""},
 		"logins to come there":          {engine, Dependents{Sessions: modelOf(map[string]sessions.Claim{"docker-4f.scope": listens}, nil)}, ""},
 		"containers that go on":         {nginx, Dependents{Sessions: modelOf(map[string]sessions.Claim{"docker-4f.scope": ann}, nil)}, ""},
 		"a file system":                 {nginx, Dependents{Mounted: mounted("/system.slice/nginx.service/workers")}, "it serves the file system mounted at /srv/a, /srv/b"},

@@ -30,7 +30,8 @@ type Unit struct {
 	Dormant  error  // why it is not supposed to run, unless it does; nil where it is
 	Stale    string // what to say when its file is newer than what the manager has read
 	Hosted   string // what to say of what it runs besides its own processes, such as containers
-	// HostedUnits is how the names of the units of these begin, where they may end with it; "" where they go on.
+	// HostedUnits is the pattern (path.Match) of the names of the units of these, where they may end with it; ""
+	// where they go on.
 	HostedUnits string
 	LogHint     string // where to read more than its last log lines
 

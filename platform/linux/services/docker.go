@@ -15,11 +15,11 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// containerScopes is how the scopes of Docker's containers begin, with systemd as their cgroup driver.
-const containerScopes = "docker-"
+// containerScopes are the scopes of Docker's containers, with systemd as their cgroup driver.
+const containerScopes = "docker-*.scope"
 
-// hosted says what a restart of Docker does to its containers, after a space, and how the units of those begin
-// that may stop; "" for other units. They go on where dockerd was started with live-restore (dockerd(8)).
+// hosted says what a restart of Docker does to its containers, after a space, and the units of those that may
+// stop; "" for other units. They go on where dockerd was started with live-restore (dockerd(8)).
 func (m *manager) hosted(u services.Unit) (says, stopping string) {
 	if u.Name != dockerd.Unit {
 		return "", ""
