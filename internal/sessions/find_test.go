@@ -24,6 +24,7 @@ type machine struct {
 	files     map[int]Files
 	described map[int]Description
 	peers     []Peer
+	peersErr  error // beside these
 	tunnels   []Tunnel
 	unheld    bool
 	traffic   []map[SocketID]Traffic // of one reading after the other
@@ -42,7 +43,7 @@ func (m *machine) Open(_ context.Context, pid int) (Files, error) {
 func (m *machine) Describe(_ context.Context, pid int) (Description, error) {
 	return m.described[pid], nil
 }
-func (m *machine) Peers(context.Context, []uint16) ([]Peer, error) { return m.peers, nil }
+func (m *machine) Peers(context.Context, []uint16) ([]Peer, error) { return m.peers, m.peersErr }
 func (m *machine) Traffic(context.Context) (map[SocketID]Traffic, error) {
 	if len(m.traffic) == 0 {
 		return nil, errors.New("the kernel does not tell")
@@ -609,6 +610,35 @@ func TestWhatIsNotKnownOfTheOwnSessionIsAGap(t *testing.T) {
 		m.Self = 13
 		if model, _ = summary(t, m); len(model.Hidden()) > 0 {
 			t.Errorf("%s, of somebody else: %+v", name, model.Hidden())
+		}
+	}
+}
+
+// Beside the peers of a UDP port that were found there may be others.
+func TestPeersThatWereNotReadAreSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want []string
+	}{
+		"all were read": {},
+		"there are more": {errors.New("more than 4096 hosts talk with it over UDP"), []string{
+			"with whom the server at UDP port 60001 talks is not all known (more than 4096 hosts talk with it over UDP), which carries this call's own session of bob from 203.0.113.9 at pts/3",
+		}},
+	} {
+		m := sshd()
+		m.socket(32, "udp", "192.0.2.1:60001", "")
+		m.process(30, 1, "mosh-server", "bob", "", 32, "pts/3")
+		m.process(33, 30, "sh", "bob", "pts/3")
+		m.process(50, 33, "sentinel", "root", "pts/3")
+		m.Self, m.peersErr = 50, c.err
+		m.peers = []Peer{{60001, netip.MustParseAddr("203.0.113.9"), true}}
+		model, got := summary(t, m)
+		var said []string
+		for _, g := range model.Hidden() {
+			said = append(said, g.Why)
+		}
+		if got != "203.0.113.7 others', 203.0.113.9 own" || !slices.Equal(said, c.want) {
+			t.Errorf("%s: %s, %q, want %q", name, got, said, c.want)
 		}
 	}
 }

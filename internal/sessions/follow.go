@@ -354,11 +354,11 @@ func (w *walk) udpPeers() {
 			w.address(Connection{Remote: a}, "")
 		}
 	}
-	if len(w.to.From) == 0 {
-		why := "with whom the server at UDP port " + fmt.Sprint(w.udp[0].Local.Port()) + " talks is not seen"
-		if err != nil {
-			why += fmt.Sprintf(" (%v)", err)
-		}
-		w.to.gaps = append(w.to.gaps, why)
+	why := "with whom the server at UDP port " + fmt.Sprint(w.udp[0].Local.Port()) + " talks is not "
+	switch {
+	case err != nil:
+		w.to.gaps = append(w.to.gaps, why+fmt.Sprintf("all known (%v)", err))
+	case len(w.to.From) == 0:
+		w.to.gaps = append(w.to.gaps, why+"seen")
 	}
 }
