@@ -90,7 +90,7 @@ func (f *finder) contents(l *login) []int {
 		list = append(list, f.children[l.record.Leader]...)
 	}
 	for _, pid := range l.members {
-		if f.takesLogins(pid, l.sockets) {
+		if f.takesLogins(pid, l.ports) {
 			continue
 		}
 		for _, child := range f.children[pid] {

@@ -36,7 +36,7 @@ func (f *finder) seeds() []seed {
 func (f *finder) caller() []seed {
 	for _, pid := range f.line {
 		own := func(id SocketID) bool { return f.connected(id) && !f.servesAt(pid, portOf(f.sockets[id])) }
-		if f.describe(pid).System && slices.ContainsFunc(f.cameIn(pid), own) {
+		if f.describe(pid).System && slices.ContainsFunc(f.cameIn(pid).sockets, own) {
 			return []seed{{pid: pid}}
 		}
 	}
@@ -159,9 +159,10 @@ func (f *finder) idle(pid int) bool {
 // ancestors up to the last that holds one of the connections.
 type chain struct {
 	members []int
-	sockets []SocketID // sorted
-	trusted bool       // root's, or a service's that has let somebody else in
-	leads   []int      // from the leader of the terminal up to what serves it
+	sockets []SocketID    // sorted
+	ports   map[Port]bool // local ones of these
+	trusted bool          // root's, or a service's that has let somebody else in
+	leads   []int         // from the leader of the terminal up to what serves it
 }
 
 // climb goes up from a process to the connections that its session comes over. With a terminal it
@@ -185,12 +186,15 @@ func (f *finder) climb(pid int, terminal string) chain {
 		leads, line = line[:1], line[1:] // the shell itself serves nobody
 	}
 	chosen, trusted := f.choose(line, pid)
-	if len(chosen) == 0 {
+	if chosen == nil {
 		return chain{}
 	}
-	top := f.lastHolder(line, chosen)
-	c := chain{members: slices.Clone(line[:top+1]), sockets: chosen, trusted: trusted}
-	if f.holds(line[0], chosen) || f.processes[line[0]].Terminal == "" { // sudo serves one within the session
+	top := slices.Index(line, f.lastHolder(chosen))
+	if top < 0 {
+		top = len(line) - 1
+	}
+	c := chain{members: slices.Clone(line[:top+1]), sockets: chosen.sockets, ports: chosen.ports, trusted: trusted}
+	if f.processes[line[0]].Terminal == "" || f.holds(line[0], chosen.sockets) { // sudo serves one within the session
 		c.leads = slices.Clone(leads)
 	}
 	return c
@@ -204,35 +208,62 @@ func (f *finder) holds(pid int, list []SocketID) bool {
 	})
 }
 
-// lastHolder returns the index of the last process in a line that holds one of the sockets, or 0.
-func (f *finder) lastHolder(line []int, list []SocketID) (last int) {
+// A holding is sockets of one process. Any number of sessions may come over them, so what follows from all of
+// them is found out once.
+type holding struct {
+	pid     int
+	sockets []SocketID    // sorted, and never changed
+	ports   map[Port]bool // local ones of these
+	top     int           // see lastHolder; 0 until that is asked for
+}
+
+func (f *finder) newHolding(pid int, list []SocketID) *holding {
+	return &holding{pid: pid, sockets: list, ports: f.portsOf(list)}
+}
+
+func (f *finder) portsOf(list []SocketID) map[Port]bool {
+	ports := map[Port]bool{}
+	for _, id := range list {
+		ports[portOf(f.sockets[id])] = true
+	}
+	return ports
+}
+
+// lastHolder returns the last of a process and its ancestors that holds one of the sockets.
+func (f *finder) lastHolder(of *holding) int {
+	if of.top != 0 {
+		return of.top
+	}
+	line := f.ancestry(of.pid)
 	at := make(map[int]int, len(line))
 	for i, pid := range line {
 		f.open(pid)
 		at[pid] = i
 	}
-	for _, id := range list {
+	last := 0
+	for _, id := range of.sockets {
 		for _, pid := range f.opened[id] {
 			last = max(last, at[pid])
 		}
 	}
-	return last
+	of.top = line[last]
+	return of.top
 }
 
 // choose picks the connections of a session, which begins with a process, among those of a line of processes
-// above it.
-func (f *finder) choose(line []int, first int) (chosen []SocketID, trusted bool) {
-	for i, pid := range line {
+// above it; nil for none.
+func (f *finder) choose(line []int, first int) (chosen *holding, trusted bool) {
+	for _, pid := range line {
 		in := f.cameIn(pid)
-		if len(in) == 0 {
+		if len(in.sockets) == 0 {
 			continue
 		}
 		vouched := f.letIn(pid, first)
-		switch shared := f.sharedAbove(in, line[i+1:]); {
-		case !f.ofSystem(pid) && len(shared) > 0:
-			return shared, true
-		case vouched && !slices.ContainsFunc(in, f.connected):
-			return f.held(pid, anySocket), true
+		switch {
+		case !f.ofSystem(pid) && len(f.sharedIn(pid).sockets) > 0:
+			return f.sharedIn(pid), true
+		case vouched && !slices.ContainsFunc(in.sockets, f.connected):
+			return f.heldBy(pid), true
 		default:
 			return in, vouched
 		}
@@ -242,7 +273,7 @@ func (f *finder) choose(line []int, first int) (chosen []SocketID, trusted bool)
 		if !own && !f.ofSystem(pid) {
 			continue
 		}
-		if out := f.held(pid, anySocket); len(out) > 0 && (own || f.letIn(pid, first)) {
+		if out := f.heldBy(pid); len(out.sockets) > 0 && (own || f.letIn(pid, first)) {
 			return out, f.letIn(pid, first)
 		}
 	}
@@ -266,49 +297,74 @@ func (f *finder) some(pid int) []int {
 	return list
 }
 
-func anySocket(Socket) bool { return true }
-
 func (f *finder) connected(id SocketID) bool { return f.sockets[id].Remote.Port() != 0 }
 
-// held lists the sockets of a process that may carry a session, sorted.
-func (f *finder) held(pid int, want func(Socket) bool) (list []SocketID) {
-	for _, id := range f.open(pid).Sockets {
-		if k, known := f.sockets[id]; known && carries(k) && want(k) {
-			list = append(list, id)
-		}
+// once returns what is known of a process, which is found out when it is first asked for.
+func once[V any](known map[int]V, pid int, find func() V) V {
+	v, met := known[pid]
+	if !met {
+		v = find()
+		known[pid] = v
 	}
-	slices.Sort(list)
-	return slices.Compact(list)
+	return v
 }
 
-// cameIn lists the sockets of a process that came in, once: each terminal that it serves leads to them.
-func (f *finder) cameIn(pid int) []SocketID {
-	list, known := f.came[pid]
-	if !known {
-		list = f.held(pid, f.accepted)
-		f.came[pid] = list
-	}
-	return list
+// held lists the sockets of a process that may carry a session, sorted. A proxy has as many as others like, and
+// carries any number of sessions: they are gone through once.
+func (f *finder) held(pid int) []SocketID {
+	return once(f.carriers, pid, func() (list []SocketID) {
+		for _, id := range f.open(pid).Sockets {
+			if k, known := f.sockets[id]; known && carries(k) {
+				list = append(list, id)
+			}
+		}
+		slices.Sort(list)
+		return slices.Compact(list)
+	})
 }
 
-// sharedAbove picks the sockets that a process of the system in the line holds as well.
-func (f *finder) sharedAbove(list []SocketID, line []int) (shared []SocketID) {
-	if len(list) == 0 {
-		return nil
-	}
-	above := map[int]bool{}
-	for _, pid := range line {
-		if f.ofSystem(pid) {
-			f.open(pid)
-			above[pid] = true
-		}
-	}
+// heldBy are the sockets of a process that may carry a session.
+func (f *finder) heldBy(pid int) *holding {
+	return once(f.all, pid, func() *holding { return f.newHolding(pid, f.held(pid)) })
+}
+
+// cameIn are those that came in.
+func (f *finder) cameIn(pid int) *holding {
+	return once(f.came, pid, func() *holding { return f.newHolding(pid, f.acceptedOf(f.held(pid))) })
+}
+
+// sharedIn are those of them that a process of the system above holds as well.
+func (f *finder) sharedIn(pid int) *holding {
+	return once(f.shared, pid, func() *holding { return f.newHolding(pid, f.acceptedOf(f.sharedAbove(pid))) })
+}
+
+func (f *finder) acceptedOf(list []SocketID) (came []SocketID) {
 	for _, id := range list {
-		if slices.ContainsFunc(f.opened[id], func(pid int) bool { return above[pid] }) {
-			shared = append(shared, id)
+		if f.accepted(f.sockets[id]) {
+			came = append(came, id)
 		}
 	}
-	return shared
+	return came
+}
+
+// sharedAbove lists the sockets of a process that may carry a session and that one of the system above it holds
+// as well.
+func (f *finder) sharedAbove(pid int) []SocketID {
+	return once(f.sharedAll, pid, func() (shared []SocketID) {
+		above := map[int]bool{}
+		for _, p := range f.ancestry(pid) {
+			if p != pid && f.ofSystem(p) {
+				f.open(p)
+				above[p] = true
+			}
+		}
+		for _, id := range f.held(pid) {
+			if slices.ContainsFunc(f.opened[id], func(pid int) bool { return above[pid] }) {
+				shared = append(shared, id)
+			}
+		}
+		return shared
+	})
 }
 
 // carries reports whether a socket may be the one that a session comes over. A connection that the

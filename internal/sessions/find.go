@@ -93,7 +93,13 @@ type finder struct {
 	byEnds      map[ends]SocketID
 	listening   map[place][]Socket
 	doors       map[door]bool
-	came        map[int][]SocketID            // connections of a process that came in
+	carriers    map[int][]SocketID // sockets of a process that may carry a session
+	came        map[int]*holding   // those of a process that came in
+	all         map[int]*holding   // its carriers
+	shared      map[int]*holding   // those that came in, and that one of the system above holds as well
+	sharedAll   map[int][]SocketID // carriers that one of the system above holds as well
+	around      map[int][]SocketID // connections of the session that a process was started in
+	ways        map[proxy]ways
 	addresses   map[Space]map[netip.Addr]bool // of this machine
 	line        []int                         // this run and its ancestors
 	files       map[int]Files
@@ -101,15 +107,15 @@ type finder struct {
 	opened      map[SocketID][]int // processes that hold it, among those in files
 	serves      map[int]map[Port]bool
 	described   map[int]Description
-	traffic     map[SocketID]Traffic
-	byTraffic   map[int]map[Traffic][]SocketID // connections of a process by what they have moved
+	readings    []reading // of what connections have moved, one after the other
 	logins      []*login
 	vouched     map[*Session]bool // that root, or a service which let somebody in, serves
 	callerUIDs  map[int]bool      // accounts that this run has come through, but root
 	prompts     []prompt
-	unseen      []int           // processes whose sessions begin where this run does not look
-	aboveUnseen map[int]bool    // those and their ancestors
-	listeners   map[Port]*Claim // ports whose servers are still to be found
+	unseen      []int               // processes whose sessions begin where this run does not look
+	aboveUnseen map[int]bool        // those and their ancestors
+	listeners   map[Port]*Claim     // ports whose servers are still to be found
+	linked      map[Connection]bool // those of the model
 	model       *Model
 }
 
@@ -117,7 +123,8 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 	f := &finder{
 		ctx: ctx, source: source, snapshot: s, register: newRegister(s.Logins),
 		processes: map[int]Process{}, children: map[int][]int{},
-		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, listening: map[place][]Socket{}, doors: map[door]bool{}, came: map[int][]SocketID{},
+		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, listening: map[place][]Socket{}, doors: map[door]bool{},
+		carriers: map[int][]SocketID{}, came: map[int]*holding{}, all: map[int]*holding{}, shared: map[int]*holding{}, sharedAll: map[int][]SocketID{}, around: map[int][]SocketID{}, ways: map[proxy]ways{}, linked: map[Connection]bool{},
 		addresses: map[Space]map[netip.Addr]bool{0: set(s.Addresses)}, files: map[int]Files{}, unread: map[int]bool{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{}, aboveUnseen: map[int]bool{}, vouched: map[*Session]bool{},
 		model: &Model{Addresses: map[netip.Addr]Claim{}, Processes: map[int]Claim{}, Units: map[string]Claim{}, Ports: map[Port]Claim{}},
 	}
@@ -224,13 +231,15 @@ func (f *finder) ancestors(pid, most int) (line []int) {
 	return line
 }
 
-// withAncestors returns processes and all their ancestors, without process 1.
+// withAncestors returns processes and their ancestors, without process 1.
 func (f *finder) withAncestors(list []int) (all []int) {
 	seen := map[int]bool{1: true}
 	for _, pid := range list {
-		for p, ok := f.processes[pid]; ok && !seen[p.PID]; p, ok = f.processes[p.Parent] {
+		p, ok := f.processes[pid]
+		for n := 0; ok && !seen[p.PID] && n < maxLevels; n++ {
 			seen[p.PID] = true
 			all = append(all, p.PID)
+			p, ok = f.processes[p.Parent]
 		}
 	}
 	return all

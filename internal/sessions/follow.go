@@ -24,7 +24,7 @@ func (f *finder) follow(l *login) {
 	for _, pid := range slices.Concat(l.members, f.served(l)) {
 		f.claimProcess(pid, l.Session, "")
 	}
-	w := walk{finder: f, to: l, seen: map[SocketID]bool{}, passed: map[int]bool{}}
+	w := walk{finder: f, to: l, seen: map[SocketID]bool{}, passed: map[int]bool{}, left: map[int]ways{}}
 	for _, pid := range l.members {
 		w.passed[pid] = true
 	}
@@ -60,6 +60,7 @@ type walk struct {
 	to      *login
 	seen    map[SocketID]bool
 	passed  map[int]bool
+	left    map[int]ways    // of a proxy, but those at their beginnings that are seen
 	relayed []relayedSocket // of proxies, to other hosts
 	among   int             // hosts of which one is the other end, while they are claimed
 	udp     []Socket        // that are not connected
@@ -75,10 +76,13 @@ type relayedSocket struct {
 func (w *walk) visit(list []SocketID, how string, relayed bool) {
 	var inside []Socket
 	for _, id := range list {
-		k := w.sockets[id]
-		if w.seen[id] || len(w.seen) >= maxSockets && w.to.Whose != Own {
+		if len(w.seen) >= maxSockets && w.to.Whose != Own {
+			break
+		}
+		if w.seen[id] {
 			continue
 		}
+		k := w.sockets[id]
 		w.seen[id] = true
 		if w.unproven(k) {
 			w.to.gaps = append(w.to.gaps, fmt.Sprintf("whether %s answers at the UDP socket that is connected with it is not known", k.Remote))
@@ -97,11 +101,8 @@ func (w *walk) visit(list []SocketID, how string, relayed bool) {
 	w.through(inside)
 }
 
-// unproven reports whether nothing shows that another host has anything to do with a session of somebody else:
-// to connect a UDP socket takes no packet, and no answer (connect(2)).
-func (w *walk) unproven(k Socket) bool {
-	return k.Protocol == "udp" && k.Remote.Port() != 0 && w.to.Whose == Others && !w.inside(k)
-}
+// unproven reports whether nothing shows that another host has anything to do with a session of somebody else.
+func (w *walk) unproven(k Socket) bool { return w.to.Whose == Others && w.unanswered(k) }
 
 // outside claims a connection with another host, or a UDP socket whose other end is to be found.
 func (w *walk) outside(id SocketID, how string) {
@@ -134,7 +135,8 @@ func (w *walk) address(c Connection, how string) {
 		w.model.Addresses[c.Remote] = doubtful
 	}
 	w.to.From = append(w.to.From, c.Remote)
-	if !slices.Contains(w.model.Connections, c) {
+	if !w.linked[c] {
+		w.linked[c] = true
 		w.model.Connections = append(w.model.Connections, c)
 	}
 	tunnels, err := w.source.Tunnels(w.ctx, c)
@@ -212,29 +214,32 @@ func (w *walk) relay(pid int, via SocketID) {
 	}
 	w.passed[pid] = true
 	for _, child := range w.children[pid] {
-		if len(onward) > 0 {
+		if onward.any() {
 			break
 		}
-		if onward = w.onward(child); len(onward) > 0 {
+		if onward = w.onward(child); onward.any() {
 			w.claimProcess(child, w.to.Session, how)
 		}
 	}
-	if len(onward) == 0 && !w.atTerminal(pid) && !w.startedHere(pid) {
+	if !onward.any() && !w.atTerminal(pid) && !w.startedHere(pid) {
 		w.to.gaps = append(w.to.gaps, "where the connection of "+w.name(pid)+" goes on is not seen")
 	}
-	w.visit(onward, how, true)
+	w.visit(onward.first, how, true)
+	w.visit(onward.then, how, true)
 }
 
 // below takes the connection of the session that a process belongs to, where it has none of its own
 // to another host or shares it with the system's part of its server.
 func (w *walk) below(pid int) bool {
-	line := w.ancestry(pid)
-	shared := w.sharedAbove(w.held(pid, anySocket), line[min(1, len(line)):])
-	if w.ofSystem(pid) || len(shared) == 0 {
+	if w.ofSystem(pid) {
 		return false
 	}
-	for _, server := range line[1:] {
-		if slices.ContainsFunc(shared, func(id SocketID) bool { return slices.Contains(w.open(server).Sockets, id) }) {
+	shared := w.sharedAbove(pid)
+	if len(shared) == 0 {
+		return false
+	}
+	for _, server := range w.ancestry(pid)[1:] {
+		if w.holds(server, shared) {
 			w.claimProcess(server, w.to.Session, "through "+w.name(server))
 		}
 	}
@@ -244,23 +249,42 @@ func (w *walk) below(pid int) bool {
 
 // onward lists the connections of a process that may carry on a session: those with other hosts, or,
 // where it has none, those that stay on this machine, or those of the session that it was started in.
-// A packet that an ordinary user sends to anybody proves nothing, so UDP counts only for a process of
-// the system and for the caller's own session, and one that is connected for no session of others.
-func (w *walk) onward(pid int) []SocketID {
-	trusts := w.ofSystem(pid) || w.to.Whose == Own
-	usable := func(k Socket) bool {
-		return !w.seen[k.ID] && (k.Protocol == "tcp" || trusts && !w.unproven(k))
+// Some may be seen.
+func (w *walk) onward(pid int) ways {
+	left, met := w.left[pid]
+	if !met {
+		left = w.waysOf(proxy{pid, w.usable(pid)})
 	}
-	abroad := w.held(pid, func(k Socket) bool { return usable(k) && !w.inside(k) })
-	local := w.held(pid, func(k Socket) bool {
-		return usable(k) && w.inside(k) && (len(abroad) == 0 || w.accepted(k))
-	})
-	if list := append(abroad, local...); len(list) > 0 {
-		return list
+	left.first, left.local = w.unseen(left.first), w.unseen(left.local)
+	w.left[pid] = left
+	switch {
+	case len(left.first) > 0:
+		return ways{first: left.first, then: left.then}
+	case len(left.local) > 0:
+		return ways{first: left.local}
 	}
-	line := w.ancestry(pid)
-	chosen, _ := w.choose(line[min(1, len(line)):], pid)
-	return chosen
+	return ways{first: w.startedIn(pid)}
+}
+
+// unseen drops those at the beginning that are seen, so that nobody goes over them again.
+func (w *walk) unseen(list []SocketID) []SocketID {
+	for len(list) > 0 && w.seen[list[0]] {
+		list = list[1:]
+	}
+	return list
+}
+
+// usable says which connections of a process may carry on the session. A packet that an ordinary user sends to
+// anybody proves nothing, so UDP counts only for a process of the system and for the caller's own session, and
+// one that is connected for no session of others.
+func (w *walk) usable(pid int) protocols {
+	switch {
+	case w.to.Whose == Own || w.to.Whose != Others && w.ofSystem(pid):
+		return tcpAndUDP
+	case w.ofSystem(pid):
+		return tcpAndProvenUDP
+	}
+	return tcpOnly
 }
 
 // atTerminal reports whether a process belongs to a person at the machine itself.

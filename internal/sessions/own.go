@@ -77,9 +77,9 @@ func (f *finder) shown() {
 		f.model.Gaps = append(f.model.Gaps, Gap{Why: "what shows the desktop of " + sanitize.Text(user, 32) + ", which this run comes from, is not seen", Whose: PossiblyOwn, Trusted: true})
 	}
 	for _, pid := range servers {
-		came := slices.DeleteFunc(slices.Clone(f.cameIn(pid)), func(id SocketID) bool { return !f.connected(id) })
+		came := slices.DeleteFunc(slices.Clone(f.cameIn(pid).sockets), func(id SocketID) bool { return !f.connected(id) })
 		if len(came) > 0 {
-			f.logins = append(f.logins, &login{Session: &Session{User: user, Whose: whose}, chain: chain{members: []int{pid}, sockets: came}})
+			f.logins = append(f.logins, &login{Session: &Session{User: user, Whose: whose}, chain: chain{members: []int{pid}, sockets: came, ports: f.portsOf(came)}})
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (f *finder) findPrompts() {
 		at := Claim{Sessions: []*Session{{Terminal: p.terminal, Prompt: true}}}
 		f.vouched[at.Sessions[0]] = p.trusted
 		for _, pid := range f.withAncestors(p.members) {
-			if f.takesLogins(pid, p.sockets) {
+			if f.takesLogins(pid, p.ports) {
 				f.listens(pid, at)
 			}
 		}

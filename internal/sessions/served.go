@@ -18,7 +18,7 @@ func (f *finder) served(l *login) []int {
 		return list
 	}
 	for _, pid := range l.members {
-		if !f.holds(pid, l.sockets) || f.takesLogins(pid, l.sockets) {
+		if !f.holds(pid, l.sockets) || f.takesLogins(pid, l.ports) {
 			continue
 		}
 		for _, child := range f.startedBy(pid) {
@@ -37,6 +37,11 @@ func (f *finder) startedBy(pid int) []int {
 }
 
 // takesLogins reports whether a process takes connections itself, so that what it starts may be of any.
-func (f *finder) takesLogins(pid int, list []SocketID) bool {
-	return slices.ContainsFunc(list, func(id SocketID) bool { return f.servesAt(pid, portOf(f.sockets[id])) })
+func (f *finder) takesLogins(pid int, ports map[Port]bool) bool {
+	for port := range ports {
+		if f.servesAt(pid, port) {
+			return true
+		}
+	}
+	return false
 }

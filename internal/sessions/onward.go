@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import "slices"
+
+// Which connections of a process may carry on a session.
+type protocols int
+
+const (
+	tcpOnly protocols = iota
+	tcpAndProvenUDP
+	tcpAndUDP
+)
+
+// A proxy is a process, and which of its connections may carry on a session.
+type proxy struct {
+	pid int
+	use protocols
+}
+
+// Ways are connections that may carry on a session, each list sorted: those with other hosts, then those that came
+// in from this machine, or all that stay on it where there are none with others.
+type ways struct{ first, then, local []SocketID }
+
+func (w ways) any() bool { return len(w.first)+len(w.then) > 0 }
+
+func (w ways) has(id SocketID) bool {
+	_, first := slices.BinarySearch(w.first, id)
+	_, then := slices.BinarySearch(w.then, id)
+	return first || then
+}
+
+// waysOf sorts the connections of a proxy, once for all sessions: a proxy has as many as others like.
+func (f *finder) waysOf(p proxy) ways {
+	known, met := f.ways[p]
+	if met {
+		return known
+	}
+	for _, id := range f.held(p.pid) {
+		switch k := f.sockets[id]; {
+		case k.Protocol != "tcp" && (p.use == tcpOnly || p.use == tcpAndProvenUDP && f.unanswered(k)):
+		case !f.inside(k):
+			known.first = append(known.first, id)
+		default:
+			known.local = append(known.local, id)
+		}
+	}
+	known.then = f.acceptedOf(known.local)
+	f.ways[p] = known
+	return known
+}
+
+// unanswered reports whether nothing shows that the other end of a socket has answered: to connect a UDP socket
+// takes no packet (connect(2)).
+func (f *finder) unanswered(k Socket) bool {
+	return k.Protocol == "udp" && k.Remote.Port() != 0 && !f.inside(k)
+}
+
+// startedIn lists the connections of the session that a process was started in.
+func (f *finder) startedIn(pid int) []SocketID {
+	return once(f.around, pid, func() []SocketID {
+		line := f.ancestry(pid)
+		if chosen, _ := f.choose(line[min(1, len(line)):], pid); chosen != nil {
+			return chosen.sockets
+		}
+		return nil
+	})
+}
