@@ -153,7 +153,7 @@ func TestHoldsLockOfUFW(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Println("held")
+	fmt.Fprintln(os.Stdout, "held")
 	os.Stdin.Read(make([]byte, 1)) // until the other end is closed
 }
 
