@@ -100,23 +100,48 @@ type Peer struct {
 // Peers lists the other ends of UDP flows with one of the ports. Flows that nobody answered are left
 // out: anyone can send a packet. Of more than 4096 it returns some, with [ErrTooManyPeers].
 func Peers(ctx context.Context, ports []uint16) ([]Peer, error) {
-	var list []Peer
-	seen := map[Peer]bool{}
+	table, err := Read(ctx, ports)
+	if err != nil {
+		return nil, err
+	}
+	return table.Peers(ports)
+}
+
+// A Table has the other ends of UDP flows by their local ports, of each up to one more than are listed.
+type Table map[uint16][]Peer
+
+// Read reads what [Table.Peers] tells of some ports, in one pass over all flows. Whoever talks at one of them
+// leaves those of others where they are.
+func Read(ctx context.Context, ports []uint16) (Table, error) {
+	table, wanted, seen := Table{}, map[uint16]bool{}, map[Peer]bool{}
+	for _, port := range ports {
+		wanted[port] = true
+	}
 	for _, family := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
 		err := visitFlows(family, func(b []byte) bool {
-			if p, ok := peerOfFlow(b, ports); ok && !seen[p] {
-				seen[p], list = true, append(list, p)
+			if p, ok := peerOfFlow(b, wanted); ok && !seen[p] && len(table[p.Port]) <= maxPeers {
+				seen[p], table[p.Port] = true, append(table[p.Port], p)
 			}
-			return ctx.Err() == nil && len(list) <= maxPeers
+			return ctx.Err() == nil
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	if len(list) > maxPeers {
-		return list[:maxPeers], ErrTooManyPeers
+	return table, ctx.Err()
+}
+
+// Peers lists those of some ports. Of more than 4096 it returns some, with [ErrTooManyPeers].
+func (t Table) Peers(ports []uint16) (list []Peer, err error) {
+	for i, port := range ports {
+		if !slices.Contains(ports[:i], port) {
+			list = append(list, t[port]...)
+		}
+		if len(list) > maxPeers {
+			return list[:maxPeers], ErrTooManyPeers
+		}
 	}
-	return list, ctx.Err()
+	return list, nil
 }
 
 // A flow is a connection as connection tracking remembers it.
@@ -190,15 +215,15 @@ func hasEnd(b []byte, address netip.Addr) bool {
 
 // peerOfFlow returns the other end of an answered UDP flow that one of the ports
 // takes part in. What cannot be parsed is none.
-func peerOfFlow(b []byte, ports []uint16) (Peer, bool) {
+func peerOfFlow(b []byte, ports map[uint16]bool) (Peer, bool) {
 	f, err := parseFlow(b)
 	t := f.original
 	switch {
 	case err != nil || !f.answered || t.protocol != unix.IPPROTO_UDP:
 		return Peer{}, false
-	case slices.Contains(ports, t.toPort) && t.source.IsValid():
+	case ports[t.toPort] && t.source.IsValid():
 		return Peer{t.toPort, t.source, true}, true
-	case slices.Contains(ports, t.fromPort) && t.dest.IsValid():
+	case ports[t.fromPort] && t.dest.IsValid():
 		return Peer{t.fromPort, t.dest, false}, true
 	}
 	return Peer{}, false

@@ -52,7 +52,7 @@ func FuzzFlow(f *testing.F) {
 		if hasEnd(b, netip.MustParseAddr("192.0.2.1")) && !strings.Contains(string(b), "\xc0\x00\x02\x01") {
 			t.Errorf("%x has the address", b)
 		}
-		if p, ok := peerOfFlow(b, []uint16{0, 1194}); ok && !p.Address.IsValid() {
+		if p, ok := peerOfFlow(b, map[uint16]bool{0: true, 1194: true}); ok && !p.Address.IsValid() {
 			t.Error("an invalid peer")
 		}
 	})
@@ -62,6 +62,37 @@ func within(kind byte, parts ...[]byte) []byte {
 	content := slices.Concat(parts...)
 	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(content)))
 	return append(append(b, kind, 0x80), content...)
+}
+
+// Whoever has many hosts talk at one port hides nobody who talks at another.
+func TestPeersOfOnePortLeaveThoseOfAnother(t *testing.T) {
+	program := testenv.Program(t, "conntrack", "conntrack")
+	if !testenv.Isolated(t) {
+		return
+	}
+	var flows strings.Builder
+	flow := func(from netip.Addr, port int) {
+		fmt.Fprintf(&flows, "-I -p udp -s %s -d 192.0.2.1 --sport 5000 --dport %d -t 600 -u SEEN_REPLY\n", from, port)
+	}
+	for a, n := netip.MustParseAddr("198.18.0.1"), 0; n < 2*maxPeers; a, n = a.Next(), n+1 {
+		flow(a, 1194)
+		if n < 20 {
+			flow(a, 1195)
+		}
+	}
+	path := testenv.Plant(t, map[string]string{"flows": flows.String()})
+	if out, err := exec.Command(program, "-R", path+"/flows").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	table, err := Read(t.Context(), []uint16{1194, 1195})
+	if err != nil || len(table) != 2 || len(table[1194]) != maxPeers+1 {
+		t.Fatalf("%d ports, %d peers of the first, %v", len(table), len(table[1194]), err)
+	}
+	for want, ports := range map[int][]uint16{20: {1195, 1195}, maxPeers: {1195, 1194}, 0: {1196}} {
+		if list, err := table.Peers(ports); len(list) != want || errors.Is(err, ErrTooManyPeers) != (want == maxPeers) {
+			t.Errorf("%v: %d peers, want %d, %v", ports, len(list), want, err)
+		}
+	}
 }
 
 // What is not listed of many is said, and exactly as many as are listed are not too many.

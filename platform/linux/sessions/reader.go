@@ -55,7 +55,7 @@ func (r *Reader) Model(ctx context.Context) (*sessions.Model, error) {
 	defer files.Close()
 	return sessions.Find(ctx, &reading{
 		Reader: r, files: files, own: map[netip.Addr]bool{},
-		tunnels: tunnels.New(r.root), carried: map[sessions.Connection][]sessions.Tunnel{},
+		tunnels: tunnels.New(r.root), carried: map[sessions.Connection][]sessions.Tunnel{}, flows: conntrack.Read,
 	})
 }
 
@@ -73,6 +73,8 @@ type reading struct {
 	pids    string // the PID namespace of process 1
 	tunnels *tunnels.Reader
 	carried map[sessions.Connection][]sessions.Tunnel // what is known of the tunnels
+	flows   func(ctx context.Context, ports []uint16) (conntrack.Table, error)
+	talks   func() (conntrack.Table, error) // nil until somebody asks
 }
 
 var _ sessions.Source = (*reading)(nil)
@@ -195,14 +197,32 @@ func Terminal(device uint32) (name string, pseudo bool) {
 	}
 }
 
-// Peers implements [sessions.Source].
-func (*reading) Peers(ctx context.Context, ports []uint16) ([]sessions.Peer, error) {
-	tracked, err := conntrack.Peers(ctx, ports)
+// Peers implements [sessions.Source]. The first question is answered for all UDP sockets that are not connected:
+// anybody on the network makes the table of flows long, and users as many sessions over UDP as they like.
+func (r *reading) Peers(ctx context.Context, ports []uint16) ([]sessions.Peer, error) {
+	if r.talks == nil {
+		r.talks = sync.OnceValues(func() (conntrack.Table, error) { return r.flows(ctx, r.openUDP()) })
+	}
+	table, err := r.talks()
+	if err != nil {
+		return nil, err
+	}
+	tracked, err := table.Peers(ports)
 	list := make([]sessions.Peer, len(tracked))
 	for i, p := range tracked {
 		list[i] = sessions.Peer(p)
 	}
 	return list, err
+}
+
+// openUDP lists the ports of UDP sockets that are not connected.
+func (r *reading) openUDP() (ports []uint16) {
+	for _, k := range r.sockets {
+		if k.Protocol == "udp" && k.Remote.Port() == 0 {
+			ports = append(ports, k.Local.Port())
+		}
+	}
+	return ports
 }
 
 // Tunnels implements [sessions.Source]. Many connections may have the same ends.
