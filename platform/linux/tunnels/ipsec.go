@@ -68,7 +68,7 @@ func (w *walk) policies() []netlink.XfrmPolicy {
 	w.listed = true
 	list, err := netattr.Complete(w.ctx, w.kernel.policies)
 	if err != nil {
-		w.errs = append(w.errs, fmt.Errorf("list the policies of IPsec: %w", err))
+		w.ipsecErr = fmt.Errorf("list the policies of IPsec: %w", err)
 		return nil
 	}
 	w.ipsecPolicies = list

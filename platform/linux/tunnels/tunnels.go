@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 
 	"github.com/vishvananda/netlink"
 
@@ -34,25 +35,32 @@ const (
 	maxEnds  = 4096
 )
 
-// A Reader tells it of one moment: what takes long to find out, because it is in the files of all
-// processes, is found out once. It is for one goroutine.
+// A Reader tells it of one moment: what is the same for all connections, and what takes long to find out, because
+// it is in the files of all processes, is found out once. It is for one goroutine.
 type Reader struct {
 	root     string
 	proc     procfs.FS
 	kernel   kernel
 	devices  *devices                   // nil until somebody asks
 	programs map[string]sessions.Tunnel // of devices, by interface
+	allLinks func() ([]interfaces.Link, error)
+
+	listed        bool // ipsecPolicies are, or could not be
+	ipsecPolicies []netlink.XfrmPolicy
+	ipsecErr      error
 }
 
 // New returns the Reader that finds processes in the /proc below root; "/" is the live one.
 func New(root string) *Reader {
-	return &Reader{root: root, proc: procfs.New(root), kernel: liveKernel(), programs: map[string]sessions.Tunnel{}}
+	r := &Reader{root: root, proc: procfs.New(root), kernel: liveKernel(), programs: map[string]sessions.Tunnel{}}
+	r.allLinks = sync.OnceValues(func() ([]interfaces.Link, error) { return r.kernel.links() })
+	return r
 }
 
 // Carry returns the tunnels that packets between an address of this machine and another host come
 // through, each once, outer ones after those in them. An error is beside what was found.
 func (r *Reader) Carry(ctx context.Context, c sessions.Connection) ([]sessions.Tunnel, error) {
-	links, err := r.kernel.links()
+	links, err := r.allLinks()
 	if err != nil {
 		return nil, fmt.Errorf("list interfaces: %w", err)
 	}
@@ -61,7 +69,7 @@ func (r *Reader) Carry(ctx context.Context, c sessions.Connection) ([]sessions.T
 	if len(w.found) >= maxFound {
 		w.errs = append(w.errs, fmt.Errorf("more than %d tunnels are not looked at", maxFound))
 	}
-	return w.found, errors.Join(append(w.errs, ctx.Err())...)
+	return w.found, errors.Join(append(w.errs, r.ipsecErr, ctx.Err())...)
 }
 
 // A walk follows packets from the inside out.
@@ -72,9 +80,6 @@ type walk struct {
 	seen  map[step]bool
 	found []sessions.Tunnel
 	errs  []error
-
-	listed        bool // ipsecPolicies are, or could not be
-	ipsecPolicies []netlink.XfrmPolicy
 }
 
 // A step is an interface or, with index 0, the policies of IPsec, and where the packets go.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/binary"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -110,8 +111,34 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 	if len(found) != 1 || found[0].Unknown == "" {
 		t.Errorf("without /proc: %v", found)
 	}
+	for _, remote := range []string{"10.9.0.2", "10.9.0.3"} { // what failed once is said each time
+		if _, err := r.Carry(t.Context(), between("10.9.0.1", remote)); err == nil || !strings.Contains(err.Error(), "an attribute is too short") {
+			t.Errorf("to %s: %v", remote, err)
+		}
+	}
+	r = New(t.TempDir())
 	r.kernel.links = func() ([]interfaces.Link, error) { return nil, unix.EPERM }
 	if _, err := r.Carry(t.Context(), between("10.9.0.1", "10.9.0.2")); err == nil {
 		t.Error("nothing could be listed")
+	}
+}
+
+// There may be as many other hosts as the network has, and what is the same for all of them is asked for once.
+func TestLinksAndPoliciesAreListedOnce(t *testing.T) {
+	gre := interfaces.Link{Index: 6, Name: "g0", Kind: "gre", Remote: netip.MustParseAddr("192.0.2.9"), Addresses: []netip.Prefix{netip.MustParsePrefix("10.9.0.1/24")}}
+	r := New("/")
+	r.kernel = silentKernel(gre)
+	links, policies := 0, 0
+	r.kernel.links = func() ([]interfaces.Link, error) { links++; return []interfaces.Link{gre}, nil }
+	r.kernel.policies = func() ([]netlink.XfrmPolicy, error) { policies++; return nil, nil }
+	remote := netip.MustParseAddr("10.9.0.2")
+	for range 100 {
+		if got := carried(t, r, "10.9.0.1", remote.String()); got != "g0 gre 192.0.2.9 gre/0" {
+			t.Fatalf("to %s: %s", remote, got)
+		}
+		remote = remote.Next()
+	}
+	if links != 1 || policies != 1 {
+		t.Errorf("links were listed %d times, policies %d times", links, policies)
 	}
 }
