@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -41,8 +42,7 @@ func master(about []byte) []string {
 }
 
 // Holders implements [sessions.Source]. The first question is answered for all sockets that another
-// may be about, since all processes have to be looked at for it. Only those at an address that is
-// routed to this machine, and on none of its interfaces, make it look once more.
+// may be about, since all processes have to be looked at for it.
 func (r *reading) Holders(ctx context.Context, list []sessions.Socket) (map[sessions.SocketID][]int, error) {
 	if r.wanted == nil || slices.ContainsFunc(list, func(k sessions.Socket) bool { return !r.wanted[uint64(k.ID)] }) {
 		if err := r.findHolders(ctx, list); err != nil {
@@ -62,14 +62,19 @@ func (r *reading) Holders(ctx context.Context, list []sessions.Socket) (map[sess
 }
 
 // findHolders looks for who holds the sockets that listen or have their other end on this machine, and
-// in a container all: who is outside of it may hold them.
+// in a container all: who is outside of it may hold them. An address that is routed to this machine need be on
+// none of its interfaces, and then the socket at the other end tells.
 func (r *reading) findHolders(ctx context.Context, list []sessions.Socket) (err error) {
 	wanted := map[uint64]bool{}
 	for _, k := range list {
 		wanted[uint64(k.ID)] = true
 	}
+	here := map[netip.AddrPort]bool{}
 	for _, k := range r.sockets {
-		if remote := k.Remote.Addr().Unmap().WithZone(""); r.nested || k.Listening || remote.IsLoopback() || r.own[remote] {
+		here[plain(k.Local)] = true
+	}
+	for _, k := range r.sockets {
+		if remote := plain(k.Remote); r.nested || k.Listening || here[remote] || remote.Addr().IsLoopback() || r.own[remote.Addr()] {
 			wanted[uint64(k.ID)] = true
 		}
 	}
@@ -77,6 +82,11 @@ func (r *reading) findHolders(ctx context.Context, list []sessions.Socket) (err 
 	r.wanted = wanted
 	r.holders, r.skipped, err = r.proc.SocketHolders(ctx, wanted)
 	return err
+}
+
+// plain is an address without what does not tell one host from another.
+func plain(a netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
 }
 
 // skippedError names the users of processes that were not looked at.

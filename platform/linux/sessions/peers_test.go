@@ -48,3 +48,25 @@ func TestFlowsAreReadOnceForAllSessions(t *testing.T) {
 		}
 	}
 }
+
+// Behind a proxy that reaches the server at an address which is routed to this machine, all sessions are looked for
+// at once: for each it takes the files of all processes.
+func TestHoldersOfAllSessionsAreLookedForAtOnce(t *testing.T) {
+	routed, server := netip.MustParseAddr("198.51.100.5"), netip.MustParseAddrPort("[::ffff:198.51.100.6]:22")
+	r := &reading{Reader: New("/")}
+	for n := range uint16(500) {
+		near := netip.AddrPortFrom(routed, 20_000+n)
+		id := sessions.SocketID(n) + 1<<40 // which no process has
+		r.sockets = append(r.sockets, sessions.Socket{ID: id, Protocol: "tcp", Local: near, Remote: plain(server), Established: true},
+			sessions.Socket{ID: id + 1000, Protocol: "tcp", Local: server, Remote: near, Established: true},
+			sessions.Socket{ID: id + 2000, Protocol: "tcp", Local: server, Remote: netip.AddrPortFrom(routed, 40_000+n), Established: true})
+	}
+	if _, err := r.Holders(t.Context(), r.sockets[:1]); err != nil {
+		t.Log(err) // of processes that this account may not look at
+	}
+	for _, k := range r.sockets {
+		if want := k.ID < 1<<40+2000; r.wanted[uint64(k.ID)] != want {
+			t.Fatalf("from %v to %v: looked for %v, want %v", k.Local, k.Remote, !want, want)
+		}
+	}
+}
