@@ -19,6 +19,7 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
 	"sentinel/internal/sysexec"
+	"sentinel/internal/testenv"
 )
 
 // An opened shell answers with results in turn, and keeps what was asked.
@@ -100,10 +101,7 @@ func TestTheCommandOfSSH(t *testing.T) {
 
 // A real ssh takes the options for its own, whatever the user's configuration has.
 func TestTheConfigurationOfSSHWeakensNothing(t *testing.T) {
-	ssh, err := exec.LookPath("ssh")
-	if err != nil {
-		t.Skip(err)
-	}
+	ssh := testenv.Program(t, "ssh", "openssh-client")
 	config := filepath.Join(t.TempDir(), "config")
 	weak := "StrictHostKeyChecking no\nVerifyHostKeyDNS yes\nNoHostAuthenticationForLocalhost yes\nUpdateHostKeys yes\nForwardAgent yes\nForwardX11 yes\nTunnel yes\nPermitLocalCommand yes\nClearAllForwardings no\nRemoteCommand id\nGSSAPIDelegateCredentials yes\n"
 	if err := os.WriteFile(config, []byte(weak), 0o600); err != nil {
