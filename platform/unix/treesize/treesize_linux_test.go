@@ -387,12 +387,12 @@ func TestFilesOfEachLayerOfAnOverlayCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	file(t, base+"/lower/srv/below", 3<<20)
-	file(t, base+"/upper/work/x", 0)
+	file(t, base+"/upper/scratch/x", 0)
 	file(t, base+"/upper/files/srv/above", 2<<20)
-	if err := errors.Join(os.Link(base+"/lower/srv/below", base+"/lower/srv/below too"), os.Link(base+"/upper/files/srv/above", base+"/upper/files/srv/above too"), os.Remove(base+"/upper/work/x")); err != nil {
+	if err := errors.Join(os.Link(base+"/lower/srv/below", base+"/lower/srv/below too"), os.Link(base+"/upper/files/srv/above", base+"/upper/files/srv/above too"), os.Remove(base+"/upper/scratch/x")); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mount("o", base+"/all", "overlay", 0, "xino=off,lowerdir="+base+"/lower,upperdir="+base+"/upper/files,workdir="+base+"/upper/work"); err != nil {
+	if err := unix.Mount("o", base+"/all", "overlay", 0, "xino=off,lowerdir="+base+"/lower,upperdir="+base+"/upper/files,workdir="+base+"/upper/scratch"); err != nil {
 		t.Fatal(err)
 	}
 	file(t, base+"/page", 1)
