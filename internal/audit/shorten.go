@@ -3,9 +3,9 @@
 package audit
 
 import (
-	"encoding/json"
 	"fmt"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/sanitize"
 )
 
@@ -41,21 +41,21 @@ var briefShortenings = []func(*Result){shortenings[1], shortenings[2], shortenin
 // shorten cuts texts, those of the least serious checks first, and finally drops
 // checks from the end, until the report takes at most limit bytes.
 func (r *Report) shorten(limit int, shortenings []func(*Result)) {
-	size := jsonLength(r)
+	size := answer.Size(r)
 	if size > limit {
 		size += len(`,"truncated":true`)
 	}
 	for _, cut := range shortenings {
 		for i := len(r.Checks) - 1; i >= 0 && size > limit; i-- {
-			before := jsonLength(r.Checks[i])
+			before := answer.Size(r.Checks[i])
 			cut(&r.Checks[i])
-			size -= before - jsonLength(r.Checks[i])
+			size -= before - answer.Size(r.Checks[i])
 			r.Truncated = true
 		}
 	}
 	for ; size > limit && len(r.Checks) > 0; r.Truncated = true {
 		last := len(r.Checks) - 1
-		size -= jsonLength(r.Checks[last]) + 1
+		size -= answer.Size(r.Checks[last]) + 1
 		r.Checks = r.Checks[:last]
 	}
 }
@@ -75,12 +75,3 @@ func firstOnly(evidence []string) []string {
 const andMore = "and %d more"
 
 func more(n int) string { return fmt.Sprintf(andMore, n) }
-
-// jsonLength returns the length of v as JSON.
-func jsonLength(v any) int {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return 0
-	}
-	return len(raw)
-}

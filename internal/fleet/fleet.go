@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
 )
@@ -229,10 +230,4 @@ func (r *Report) Fit() {
 // header is what the members of every document take up beside the report, in bytes.
 const header = 200
 
-func (r *Report) size() int {
-	raw, err := json.Marshal(r)
-	if err != nil {
-		return 0 // numbers and texts always encode
-	}
-	return len(raw) + header
-}
+func (r *Report) size() int { return answer.Size(r) + header }

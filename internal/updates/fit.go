@@ -2,7 +2,7 @@
 
 package updates
 
-import "encoding/json"
+import "sentinel/internal/answer"
 
 // Bounds of a document of default length, and of a brief one, in bytes of compact JSON. They leave a
 // thousand characters, and five hundred, for the header.
@@ -31,7 +31,7 @@ func (r *Report) cut(limit, most int, names []string) {
 		security = maxSecurity
 	}
 	r.shorten(rows, security, names)
-	for limit <= DefaultLimit && rows+security > 0 && r.size() > most {
+	for limit <= DefaultLimit && rows+security > 0 && answer.Size(r) > most {
 		if rows = rows * 9 / 10; rows < leastRows {
 			security = security * 9 / 10
 		}
@@ -57,12 +57,4 @@ func first[T any](r *Report, list []T, rows int) []T {
 	}
 	r.Truncated = true
 	return list[:rows]
-}
-
-func (r *Report) size() int {
-	b, err := json.Marshal(r)
-	if err != nil {
-		return 0 // the types here always encode
-	}
-	return len(b)
 }
