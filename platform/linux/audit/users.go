@@ -59,11 +59,20 @@ func (l localUsers) has(name string) bool {
 
 // name is that of a user, or the number of one that is not known.
 func (l localUsers) name(uid uint32) string {
-	at := slices.IndexFunc(l.users, func(u userdb.User) bool { return u.UID == int(uid) })
-	if at < 0 {
+	u, known := l.account(int(uid))
+	if !known {
 		return "user " + strconv.Itoa(int(uid))
 	}
-	return l.users[at].Name
+	return u.Name
+}
+
+// account is the first user in /etc/passwd with an ID.
+func (l localUsers) account(uid int) (u userdb.User, known bool) {
+	at := slices.IndexFunc(l.users, func(u userdb.User) bool { return u.UID == uid })
+	if at < 0 {
+		return u, false
+	}
+	return l.users[at], true
 }
 
 // userOf is who has a user ID, or whom it is subordinate to (subuid(5)). That of an account is known without
@@ -92,17 +101,12 @@ func (m *machine) userNamed(uid int) string {
 	return sanitize.Text(u.Name, 32)
 }
 
-// account is the first user in /etc/passwd with an ID.
 func (m *machine) account(uid int) (u userdb.User, known bool) {
 	who, err := m.users()
 	if err != nil {
 		return u, false
 	}
-	at := slices.IndexFunc(who.users, func(u userdb.User) bool { return u.UID == uid })
-	if at < 0 {
-		return u, false
-	}
-	return who.users[at], true
+	return who.account(uid)
 }
 
 // in returns who has the rights of a group: whom it names, and other users than root whose primary group it is.
