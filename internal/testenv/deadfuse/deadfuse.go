@@ -63,18 +63,11 @@ func NewForAll(t testing.TB) Mount {
 func mount(t testing.TB, uid int, more string) Mount {
 	t.Helper()
 	testenv.RequireIsolated(t)
-	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	testenv.Need(t, err == nil, "/dev/fuse")
 	dir := filepath.Join(publicDir(t), "dead")
 	if err := unix.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d", fd, uid, uid) + more
-	if err := unix.Mount("dead", dir, "fuse", 0, options); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_FORCE|unix.MNT_DETACH) })
-	s := server{device: device(fd), looks: make(chan struct{}, 100), reads: make(chan struct{}, 100)}
+	s := server{device: newDevice(t, dir, uid, more), looks: make(chan struct{}, 100), reads: make(chan struct{}, 100)}
 	go s.serve(s.answer)
 	return Mount{dir, s.looks, s.reads}
 }
@@ -93,6 +86,19 @@ func publicDir(t testing.TB) string {
 
 // A device is the server's end of a mount, an open /dev/fuse.
 type device int
+
+// newDevice mounts a file system of a user at a directory until the test ends.
+func newDevice(t testing.TB, dir string, uid int, more string) device {
+	t.Helper()
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	testenv.Need(t, err == nil, "/dev/fuse")
+	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d", fd, uid, uid) + more
+	if err := unix.Mount("dead", dir, "fuse", 0, options); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_FORCE|unix.MNT_DETACH) })
+	return device(fd)
+}
 
 // A question is a request of the kernel (struct fuse_in_header).
 type question struct {

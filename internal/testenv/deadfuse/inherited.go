@@ -31,15 +31,10 @@ type Inherited struct {
 func NewInherited(t testing.TB) *Inherited {
 	t.Helper()
 	testenv.RequireIsolated(t)
-	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	testenv.Need(t, err == nil, "/dev/fuse")
 	dir := t.TempDir()
-	if err := unix.Mount("inherited", dir, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", fd)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_FORCE|unix.MNT_DETACH) })
-	f := &Inherited{device: device(fd)}
+	f := &Inherited{device: newDevice(t, dir, 0, "")}
 	go f.serve(f.answer)
+	var err error
 	if f.File, err = os.OpenFile(filepath.Join(dir, readable), os.O_RDWR, 0); err != nil {
 		t.Fatal(err)
 	}
