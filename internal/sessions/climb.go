@@ -299,12 +299,12 @@ func (f *finder) some(pid int) []int {
 
 func (f *finder) connected(id SocketID) bool { return f.sockets[id].Remote.Port() != 0 }
 
-// once returns what is known of a process, which is found out when it is first asked for.
-func once[V any](known map[int]V, pid int, find func() V) V {
-	v, met := known[pid]
+// once returns what is known of a process, or of a proxy, which is found out when it is first asked for.
+func once[K comparable, V any](known map[K]V, of K, find func() V) V {
+	v, met := known[of]
 	if !met {
 		v = find()
-		known[pid] = v
+		known[of] = v
 	}
 	return v
 }

@@ -33,22 +33,19 @@ func (w ways) has(id SocketID) bool {
 
 // waysOf sorts the connections of a proxy, once for all sessions: a proxy has as many as others like.
 func (f *finder) waysOf(p proxy) ways {
-	known, met := f.ways[p]
-	if met {
-		return known
-	}
-	for _, id := range f.held(p.pid) {
-		switch k := f.sockets[id]; {
-		case k.Protocol != "tcp" && (p.use == tcpOnly || p.use == tcpAndProvenUDP && f.unanswered(k)):
-		case !f.inside(k):
-			known.first = append(known.first, id)
-		default:
-			known.local = append(known.local, id)
+	return once(f.ways, p, func() (list ways) {
+		for _, id := range f.held(p.pid) {
+			switch k := f.sockets[id]; {
+			case k.Protocol != "tcp" && (p.use == tcpOnly || p.use == tcpAndProvenUDP && f.unanswered(k)):
+			case !f.inside(k):
+				list.first = append(list.first, id)
+			default:
+				list.local = append(list.local, id)
+			}
 		}
-	}
-	known.then = f.acceptedOf(known.local)
-	f.ways[p] = known
-	return known
+		list.then = f.acceptedOf(list.local)
+		return list
+	})
 }
 
 // unanswered reports whether nothing shows that the other end of a socket has answered: to connect a UDP socket

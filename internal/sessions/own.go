@@ -61,8 +61,8 @@ func (f *finder) seated() bool {
 
 // shown adds who looks at the desktop that this run comes from, where a server shows it to other hosts. Nothing
 // tells whether they have given its password. For who sits at the machine they are others, whose sessions may end:
-// nobody could block who tries passwords there otherwise. A server talks with the programs of the desktop over a Unix socket, so its name, of a program of the
-// system, is what tells it.
+// nobody could block who tries passwords there otherwise. A server talks with the programs of the desktop over a
+// Unix socket, so its name, of a program of the system, is what tells it.
 func (f *finder) shown() {
 	desktops := f.desktops()
 	if len(desktops) == 0 {
