@@ -56,6 +56,9 @@ func plain(s string) bool {
 	return true
 }
 
+// brailleBlank is drawn as nothing, and to Unicode is a symbol like the other patterns of Braille.
+const brailleBlank = '\u2800'
+
 // visible maps a rune that is unsafe to show to U+FFFD, and white space to a blank.
 // unicode.Cf holds the bidirectional controls, the zero-width characters and the
 // tag characters; Zl and Zp break lines. The last two tables hold other invisible
@@ -66,7 +69,7 @@ func visible(r rune) rune {
 	case r == '\t' || r == '\n' || r == '\r':
 		return ' '
 	case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs,
-		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
+		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector), r == brailleBlank:
 		return utf8.RuneError
 	default:
 		return r

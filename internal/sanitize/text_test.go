@@ -32,6 +32,7 @@ func TestTextShowsNothingThatMovesHidesOrReorders(t *testing.T) {
 		"private \ue000\U000f0000":                "private ��",
 		"selectors \ufe0f\U000e0100\u180b":        "selectors ���",
 		"fillers \u3164\u115f\uffa0\u034f":        "fillers ����",
+		"a Braille \u2801 and its blank \u2800":   "a Braille \u2801 and its blank �",
 		"invalid \xff\xfe\xc3":                    "invalid ���",
 		"surrogate \xed\xa0\x80":                  "surrogate ���",
 		"overlong \xc0\xaf":                       "overlong ��",

@@ -28,8 +28,8 @@ const (
 
 // Unmapped reports whether a process has nothing in its memory of the file that /proc/PID/exe leads to. In a user
 // namespace of their own anybody has it lead to any program, once the memory has nothing of the last one
-// (PR_SET_MM_MAP of prctl(2)), and a process outside can share that memory. So all are looked at but those of
-// root in the user namespace of this run, which may be called what root likes.
+// (PR_SET_MM_MAP of prctl(2)), and a process outside can share that memory. So all are looked at but root's,
+// which may be called what root likes: in no namespace of a user's does anybody become root of this one.
 //
 // That something is mapped proves no more than that the file was: code can be loaded into every program. The error
 // is [ErrStuck] where the memory is kept from being read, and fs.ErrNotExist once the process has ended.
@@ -43,7 +43,7 @@ func (f FS) Unmapped(pid int) (bool, error) {
 
 func (f FS) ofRoot(pid int) bool {
 	uid, err := f.ownerOf(pid, "")
-	return err == nil && uid == 0 && f.ofOurUsers(pid)
+	return err == nil && uid == 0
 }
 
 // unmapped looks until two looks agree: a program that begins has its name before its memory, and is not

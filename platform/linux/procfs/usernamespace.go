@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"sync"
 )
 
 // ErrOtherUsers says that a process is in another user namespace than this run, where whoever made that gives it
@@ -20,9 +21,12 @@ func (f FS) inOurUsers(pid int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	own, err := os.Readlink("/proc/self/ns/user")
+	own, err := ourUsers()
 	return err == nil && its == own, nil
 }
+
+// ourUsers returns the user namespace of this run, in which it stays: one with threads cannot leave it (unshare(2)).
+var ourUsers = sync.OnceValues(func() (string, error) { return os.Readlink("/proc/self/ns/user") })
 
 // ofOurUsers is [FS.inOurUsers] where it is certain. Who makes a mount namespace without being root is in
 // another user namespace (user_namespaces(7)), and does not come back.
