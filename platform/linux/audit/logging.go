@@ -42,7 +42,7 @@ func loggingChecks() []check {
 			ID: "logging.audit_rules", Name: "Audit rules", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 6.2.3, Lynis ACCT-9630",
 			Description: "Without rules the audit service records logins and little else.",
-			Formula:     "PASS when /etc/audit/rules.d or /etc/audit/audit.rules hold a rule that watches something, and none that exempts every process (-a task,never). WARN otherwise. Skipped when they cannot be read. Does not apply without auditd.",
+			Formula:     "PASS when /etc/audit/rules.d or /etc/audit/audit.rules hold a rule that watches something, and none that takes what every process does out of the records (-a task,never; -a always,exclude without a field; -e 0). WARN otherwise. Skipped when they cannot be read. Does not apply without auditd.",
 		}, Run: auditRules},
 	}
 }
@@ -276,7 +276,7 @@ func auditRules(_ context.Context, m *machine) audit.Finding {
 		here, switchedOff := countRules(text)
 		rules += here
 		if switchedOff > 0 {
-			off = append(off, audit.At(file, switchedOff, "exempts every process from all rules"))
+			off = append(off, audit.At(file, switchedOff, "takes what every process does out of the records"))
 		}
 	}
 	if len(off) > 0 {
@@ -289,21 +289,32 @@ func auditRules(_ context.Context, m *machine) audit.Finding {
 }
 
 // countRules counts the lines of auditctl(8) that watch a file or a system call, and returns the number of the
-// line that exempts every process from them, 0 for none: "-a task,never", as Fedora has it.
+// line that has nothing come of them, 0 for none: "-a task,never", as Fedora has it, "-a always,exclude" without
+// a field to choose by, or "-e 0".
 func countRules(text string) (rules, switchedOff int) {
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
 		f := strings.Fields(line)
-		if len(f) < 2 || f[0] != "-w" && f[0] != "-a" && f[0] != "-A" {
+		if len(f) < 2 {
 			continue
 		}
-		list := strings.Split(f[1], ",") // in either order
-		switch {
-		case f[0] == "-w" || !slices.Contains(list, "never"):
+		switch list := strings.Split(f[1], ","); f[0] { // in either order
+		case "-e":
+			if f[1] == "0" {
+				switchedOff = n
+			}
+		case "-w":
 			rules++
-		case slices.Contains(list, "task") && !slices.Contains(f, "-F"):
-			switchedOff = n
+		case "-a", "-A":
+			every := !slices.Contains(f, "-F")
+			never, exclude := slices.Contains(list, "never"), slices.Contains(list, "exclude")
+			if every && (never && slices.Contains(list, "task") || exclude) {
+				switchedOff = n
+			}
+			if !never && !exclude {
+				rules++
+			}
 		}
 	}
 	return rules, switchedOff

@@ -191,6 +191,7 @@ func TestOneLineParsers(t *testing.T) {
 	for text, want := range map[string][2]int{
 		"": {}, "-D\n-b 1\n-w /etc/x -p wa\n  -a always,exit -S x\n-a\n#-w /x\n": {2, 0}, "-D\n-a task,never\n-w /etc/x\n": {1, 2},
 		"-a never,task -F auid=1000\n-a never,exit -S x\n-a exit,always -S y\n": {1, 0},
+		"-a always,exclude -F msgtype=CWD\n-w /etc/x\n":                         {1, 0}, "-w /etc/x\n-a exclude,always\n": {1, 2}, "-w /etc/x\n-e 0\n": {1, 2}, "-w /etc/x\n-e 2\n": {1, 0},
 	} {
 		if rules, off := countRules(text); rules != want[0] || off != want[1] {
 			t.Errorf("audit rules: %q: %d, switched off in line %d", text, rules, off)
