@@ -56,20 +56,20 @@ func plain(s string) bool {
 	return true
 }
 
-// brailleBlank is drawn as nothing, and to Unicode is a symbol like the other patterns of Braille.
-const brailleBlank = '\u2800'
+// blanks are drawn as nothing, and to Unicode are letters or symbols like their neighbours: an empty pattern of
+// Braille, a filler of the Khitan script, and a head of a note that has none.
+const blanks = "\u2800\U00016fe4\U0001d159"
 
 // visible maps a rune that is unsafe to show to U+FFFD, and white space to a blank.
-// unicode.Cf holds the bidirectional controls, the zero-width characters and the
-// tag characters; Zl and Zp break lines. The last two tables hold other invisible
-// characters, such as fillers, and the variation selectors, in which whole texts
-// can be hidden.
+// Not graphic are the bidirectional controls, the zero-width characters and the
+// tag characters, what breaks lines, and what Unicode has assigned to nobody. The
+// two tables hold other invisible characters, such as fillers, and the variation
+// selectors, in which whole texts can be hidden.
 func visible(r rune) rune {
 	switch {
 	case r == '\t' || r == '\n' || r == '\r':
 		return ' '
-	case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs,
-		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector), r == brailleBlank:
+	case !unicode.IsGraphic(r), unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector), strings.ContainsRune(blanks, r):
 		return utf8.RuneError
 	default:
 		return r

@@ -33,6 +33,8 @@ func TestTextShowsNothingThatMovesHidesOrReorders(t *testing.T) {
 		"selectors \ufe0f\U000e0100\u180b":        "selectors ���",
 		"fillers \u3164\u115f\uffa0\u034f":        "fillers ����",
 		"a Braille \u2801 and its blank \u2800":   "a Braille \u2801 and its blank �",
+		"blanks \U0001d159\U00016fe4":             "blanks ��",
+		"nobody's \ufdd0\u0378\U000effff":         "nobody's ���",
 		"invalid \xff\xfe\xc3":                    "invalid ���",
 		"surrogate \xed\xa0\x80":                  "surrogate ���",
 		"overlong \xc0\xaf":                       "overlong ��",
