@@ -33,8 +33,9 @@ const (
 	maxUnpacked = 64 << 20
 )
 
-// logFiles are where syslog writes what concerns logins: on Debian, and on Red Hat and SUSE.
-var logFiles = []string{"/var/log/auth.log", "/var/log/secure"}
+// logFiles are where syslog writes what concerns logins: on Debian, on Red Hat, and on Alpine and SUSE, which have
+// one file for everything.
+var logFiles = []string{"/var/log/auth.log", "/var/log/secure", "/var/log/messages"}
 
 // files reads lines from the files of syslog. Any user can have written them: syslog(3) takes the name
 // of a program from whoever calls it.
@@ -189,8 +190,9 @@ func lastOf(stream io.Reader) (raw []byte, cut bool, err error) {
 }
 
 // syslogLine is the form of a line: the time as syslog(3) has it, or as RFC 3339, then the host, the
-// program, its PID and the text. rsyslog writes control characters as #012.
-var syslogLine = lazyregexp.New(`^([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) \S+ ([^\s:\[]+)(?:\[(\d+)\])?: (.*)$`)
+// program, its PID and the text. rsyslog writes control characters as #012. BusyBox has the facility and the severity
+// before the program.
+var syslogLine = lazyregexp.New(`^([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) \S+ (?:[a-z]+[0-7]?\.[a-z]+ )?([^\s:\[]+)(?:\[(\d+)\])?: (.*)$`)
 
 // parseFile returns the lines, oldest first as they stand, and how many could not be read. The first
 // is left out where the file was cut within it.

@@ -286,7 +286,7 @@ func TestFilesOfSyslog(t *testing.T) {
 	raw := strings.Join([]string{
 		"Dec 31 23:59:59 host sshd[812]: last year", "Nov  3 02:00:00 host sshd[812]: one digit", "2026-11-23T02:00:00.123456+01:00 host sshd-session[812]: new form",
 		"Nov 23 02:00:00 host gdm-password]: pam", "Nov 23 02:00:00 host su: no PID", "Feb 30 02:00:00 host su: no day", "binary \x00\xff\xfe", "", strings.Repeat("x", maxLogLine+1),
-		"Nov 23 02:00:00 host sshd[812]: " + strings.Repeat("y", 1<<20), "Nov 24 06:00:00 host sshd[812]: a clock that was set back", "Nov 23 02:00:00 host sshd[812]: cut of",
+		"Nov 23 02:00:00 host sshd[812]: " + strings.Repeat("y", 1<<20), "Nov 24 06:00:00 host sshd[812]: a clock that was set back", "Nov 23 02:00:00 host auth.info sshd[812]: BusyBox", "Nov 23 02:00:00 host sshd[812]: cut of",
 	}, "\n")
 	list, skipped := parseFile([]byte(raw), false, now)
 	var got []string
@@ -295,7 +295,7 @@ func TestFilesOfSyslog(t *testing.T) {
 	}
 	want := []string{
 		"2025-12-31T23:59:59Z sshd[812]: last year", "2026-11-03T02:00:00Z sshd[812]: one digit", "2026-11-23T01:00:00Z sshd-session[812]: new form",
-		"2026-11-23T02:00:00Z gdm-password][0]: pam", "2026-11-23T02:00:00Z su[0]: no PID", "2026-11-24T06:00:00Z sshd[812]: a clock that was set back", "2026-11-23T02:00:00Z sshd[812]: cut of",
+		"2026-11-23T02:00:00Z gdm-password][0]: pam", "2026-11-23T02:00:00Z su[0]: no PID", "2026-11-24T06:00:00Z sshd[812]: a clock that was set back", "2026-11-23T02:00:00Z sshd[812]: BusyBox", "2026-11-23T02:00:00Z sshd[812]: cut of",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || skipped != 5 {
 		t.Errorf("%d skipped %s", skipped, diff)

@@ -4,6 +4,7 @@ package logs
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,10 +31,11 @@ type reference struct {
 // A format decodes one line. It is false for a line that goes on with the one before it.
 type format func(line []byte, ref reference) (record, bool)
 
-// syslogLine reads what rsyslog and syslog-ng write: the traditional form (RFC 3164 section 4), the one with
-// ISO stamps, and that of RFC 5424.
+// syslogLine reads what rsyslog, syslog-ng and BusyBox write: the traditional form (RFC 3164 section 4), alone or
+// with the facility and the severity, the one with ISO stamps, and that of RFC 5424.
 //
 //	Mar  4 05:06:07 web1 sshd[812]: Failed password for root
+//	Mar  4 05:06:07 web1 auth.info sshd[812]: Failed password for root
 //	2026-03-04T05:06:07.123456+01:00 web1 sshd[812]: Failed password for root
 //	<34>1 2026-03-04T05:06:07.123Z web1 sshd 812 - - Failed password for root
 func syslogLine(line []byte, ref reference) (record, bool) {
@@ -51,8 +53,26 @@ func syslogLine(line []byte, ref reference) (record, bool) {
 	if structured {
 		return structuredRest(r, rest), true
 	}
-	r.program, r.pid, r.text = tag(rest)
+	r.program, r.pid, r.text = tag(r.withoutFacility(rest))
 	return r, true
+}
+
+// withoutFacility cuts off what the syslogd of BusyBox writes before a message, as "auth.info", and keeps the severity.
+func (r *record) withoutFacility(rest []byte) []byte {
+	first, message := word(rest)
+	facility, level, both := bytes.Cut(first, []byte("."))
+	known := severity(level)
+	if !both || known == logs.NoPriority || !slices.Contains(facilities, string(facility)) {
+		return rest
+	}
+	r.priority = known
+	return message
+}
+
+// facilities are their names in syslog.h.
+var facilities = []string{
+	"kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp",
+	"local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7",
 }
 
 // syslogPriority cuts off <PRI>, which is eight times the facility and the severity.

@@ -20,6 +20,9 @@ var formatCases = []struct {
 	text    string
 }{
 	{"traditional", syslogLine, "Mar  4 05:06:07 web1 sshd[812]: Failed password for root", "2026-03-04T05:06:07Z", -1, "sshd", 812, "Failed password for root"},
+	{"BusyBox", syslogLine, "Mar  4 05:06:07 web1 auth.info sshd[812]: Failed password for root", "2026-03-04T05:06:07Z", 6, "sshd", 812, "Failed password for root"},
+	{"BusyBox, no PID", syslogLine, "Mar  4 05:06:07 web1 daemon.warn crond: x: y", "2026-03-04T05:06:07Z", 4, "crond", 0, "x: y"},
+	{"BusyBox, no such severity", syslogLine, "Mar  4 05:06:07 web1 auth.log sshd: x", "2026-03-04T05:06:07Z", -1, "", 0, "auth.log sshd: x"},
 	{"last year's", syslogLine, "Dec 31 23:59:59 web1 kernel: [ 12.3] oops", "2025-12-31T23:59:59Z", -1, "kernel", 0, "[ 12.3] oops"},
 	{"leap day", syslogLine, "Feb 29 01:00:00 web1 cron: x", "2024-02-29T01:00:00Z", -1, "cron", 0, "x"},
 	{"iso", syslogLine, "2026-03-04T05:06:07.123456+01:00 web1 systemd[1]: Started x.", "2026-03-04T04:06:07.123456Z", -1, "systemd", 1, "Started x."},
