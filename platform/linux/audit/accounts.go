@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -224,7 +225,7 @@ func (m *machine) hashMethod() (method, where string, err error) {
 		return "", "", err
 	}
 	if d, set := defs["ENCRYPT_METHOD"]; set {
-		return d.Value, audit.At(loginDefs, d.Line, "ENCRYPT_METHOD "+d.Value), nil
+		return d.Value, d.at("ENCRYPT_METHOD " + d.Value), nil
 	}
 	return "DES, which is the default", audit.At(loginDefs, 0, "no ENCRYPT_METHOD"), nil
 }
@@ -248,16 +249,60 @@ func pamMethod(stack string) (method string, line int) {
 }
 
 const (
-	loginDefs   = "/etc/login.defs"
-	noLoginDefs = "there is no login.defs"
+	loginDefs       = "/etc/login.defs"
+	vendorLoginDefs = "/usr/etc/login.defs"
+	noLoginDefs     = "there is no login.defs"
 )
 
-func (m *machine) loginDefs() (map[string]userdb.Default, error) {
-	raw, err := m.read(loginDefs)
-	if hostfile.Missing(err) { // openSUSE has its defaults here
-		raw, err = m.read("/usr/etc/login.defs")
+// A loginDefault is a setting of login.defs(5), and the file that it is in.
+type loginDefault struct {
+	userdb.Default
+	file string
+}
+
+// own is the administrator's file to set it in: packages replace theirs.
+func (d loginDefault) own() string {
+	if strings.HasPrefix(d.file, "/usr/") {
+		return loginDefs + ".d/90-local.defs"
 	}
-	return userdb.LoginDefs(raw), err
+	return cmp.Or(d.file, loginDefs)
+}
+
+func (d loginDefault) at(text string) string {
+	return audit.At(cmp.Or(d.file, loginDefs), d.Line, text)
+}
+
+// loginDefs reads the settings by name. The last of one name counts.
+func (m *machine) loginDefs() (map[string]loginDefault, error) {
+	files, err := m.loginDefsFiles()
+	if err != nil {
+		return nil, err
+	}
+	defs := map[string]loginDefault{}
+	for _, file := range files {
+		raw, err := m.read(file)
+		if err != nil {
+			return nil, err
+		}
+		for name, d := range userdb.LoginDefs(raw) {
+			defs[name] = loginDefault{d, file}
+		}
+	}
+	return defs, nil
+}
+
+// loginDefsFiles lists the files in the order in which they count. openSUSE has the defaults of its packages apart,
+// and reads drop-ins (econf_readDirs(3)); others have one file.
+func (m *machine) loginDefsFiles() ([]string, error) {
+	if !m.exists(vendorLoginDefs) {
+		return []string{loginDefs}, nil
+	}
+	main := loginDefs
+	if !m.exists(loginDefs) {
+		main = vendorLoginDefs
+	}
+	more, err := m.dropIns(".defs", loginDefs+".d", vendorLoginDefs+".d")
+	return append([]string{main}, more...), err
 }
 
 func duplicates(_ context.Context, m *machine) audit.Finding {
@@ -353,7 +398,7 @@ func passwordAging(_ context.Context, m *machine) audit.Finding {
 	if set {
 		value += ": PASS_MAX_DAYS " + d.Value
 	}
-	return audit.Warned(value, "Set PASS_MAX_DAYS 365 in /etc/login.defs; for accounts that exist: sudo chage -M 365 NAME", audit.At(loginDefs, d.Line, "PASS_MAX_DAYS "+d.Value))
+	return audit.Warned(value, "Set PASS_MAX_DAYS 365 in "+d.own()+"; for accounts that exist: sudo chage -M 365 NAME", d.at("PASS_MAX_DAYS "+d.Value))
 }
 
 func umask(_ context.Context, m *machine) audit.Finding {
@@ -369,8 +414,8 @@ func umask(_ context.Context, m *machine) audit.Finding {
 		d.Value = "022"
 	}
 	mask, err := strconv.ParseUint(d.Value, 8, 12)
-	evidence := audit.At(loginDefs, d.Line, "UMASK "+d.Value)
-	const fix = "Set UMASK 027 in /etc/login.defs"
+	evidence := d.at("UMASK " + d.Value)
+	fix := "Set UMASK 027 in " + d.own()
 	switch {
 	case err != nil || mask&0o022 != 0o022:
 		return audit.Failed("UMASK "+d.Value, fix, evidence)

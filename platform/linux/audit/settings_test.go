@@ -161,6 +161,10 @@ func TestAccountsAreJudgedByTheirFiles(t *testing.T) {
 		{"no umask", "accounts.umask", map[string]string{"etc/login.defs": "# nothing\n"}, audit.Warn, "022"},
 		{"the group may write", "accounts.umask", map[string]string{"etc/login.defs": "UMASK 007\n"}, audit.Fail, "007"},
 		{"no number", "accounts.umask", map[string]string{"etc/login.defs": "UMASK u=rwx\n"}, audit.Fail, "u=rwx"},
+		{"defaults of the packages", "accounts.umask", map[string]string{"usr/etc/login.defs": "UMASK 022\n"}, audit.Warn, "022"},
+		{"a drop-in over the defaults", "accounts.umask", map[string]string{"usr/etc/login.defs": "UMASK 022\n", "etc/login.defs.d/50-ours.defs": "UMASK 027\n"}, audit.Pass, "027"},
+		{"a drop-in that hides another", "accounts.umask", map[string]string{"usr/etc/login.defs": "UMASK 022\n", "usr/etc/login.defs.d/a.defs": "UMASK 000\n", "etc/login.defs.d/a.defs": "UMASK 027\n"}, audit.Pass, "027"},
+		{"drop-ins that nothing reads", "accounts.umask", map[string]string{"etc/login.defs": "UMASK 022\n", "etc/login.defs.d/50-ours.defs": "UMASK 027\n"}, audit.Warn, "022"},
 		{"no aging", "accounts.password_aging", map[string]string{"etc/login.defs": "PASS_MAX_DAYS -1\n"}, audit.Warn, "-1"},
 	})
 }
