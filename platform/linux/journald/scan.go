@@ -15,7 +15,9 @@ type Entry struct {
 	Realtime int64 // microseconds since 1970; 0 if there is none
 	Priority int   // 0 to 7, or -1
 	PID      int   // of who wrote it; 0 if unknown
-	UID      int   // of who wrote it, by the kernel; -1 if unknown
+	UID      int   // of the process that put it there, by the kernel; -1 if unknown
+	Login    int   // who logged in for that process; 0 if nobody did, or unknown
+	Owner    int   // of the session or the service manager that it is in; 0 if the system's, or unknown
 	Message  []byte
 	// Unit is the unit that systemd says it is about, or else that of the process that wrote it.
 	Unit       []byte
@@ -27,7 +29,7 @@ type Entry struct {
 // fields are what journalctl is asked for, beside the addresses of an entry that it always prints
 // (systemd.journal-fields(7)). UNIT is what systemd sets where it writes about a unit. Any user can send
 // that field, too, but none with a process ID that is not theirs.
-const fields = "MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,_PID,_UID,_SYSTEMD_UNIT,UNIT,_TRANSPORT"
+const fields = "MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,_PID,_UID,_AUDIT_LOGINUID,_SYSTEMD_OWNER_UID,_SYSTEMD_UNIT,UNIT,_TRANSPORT"
 
 // A scanner decodes lines of "journalctl --output=json" in one pass. A line that is cut off gives the
 // members before the cut; what follows a syntax error is left out.
@@ -97,11 +99,11 @@ func (s *scanner) member(key []byte, e *Entry) bool {
 		}
 		return ok
 	case "_UID":
-		n, ok := s.number()
-		if n >= 0 && n < 1<<32-1 { // the last one is no user's
-			e.UID = int(n)
-		}
-		return ok
+		return s.user(&e.UID)
+	case "_AUDIT_LOGINUID":
+		return s.user(&e.Login)
+	case "_SYSTEMD_OWNER_UID":
+		return s.user(&e.Owner)
 	case "PRIORITY":
 		n, ok := s.number()
 		if ok && n >= 0 && n <= 7 {
@@ -115,6 +117,15 @@ func (s *scanner) member(key []byte, e *Entry) bool {
 		return ok
 	}
 	return s.skip()
+}
+
+// user reads the ID of a user. The last one is no user's.
+func (s *scanner) user(to *int) bool {
+	n, ok := s.number()
+	if n >= 0 && n < 1<<32-1 {
+		*to = int(n)
+	}
+	return ok
 }
 
 // number reads a decimal number in a string, as the journal has all of them. Anything else is -1.

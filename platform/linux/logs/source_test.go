@@ -258,6 +258,33 @@ func TestALineIsOfTheUserWhoWroteIt(t *testing.T) {
 	}
 }
 
+// A set-user-ID program, such as sudo, writes as root what a user has it say.
+func TestALineOfRootIsOfTheUserWhoHadItWritten(t *testing.T) {
+	wrote := map[string]bool{
+		`"_UID":"0"`: false, `"_UID":"0","_AUDIT_LOGINUID":"0","_SYSTEMD_OWNER_UID":"0"`: false, `"_UID":"0","_AUDIT_LOGINUID":"4294967295"`: false, `"_UID":"0","_AUDIT_LOGINUID":"33"`: false,
+		`"_UID":"0","_AUDIT_LOGINUID":"1500"`: true, `"_UID":"0","_SYSTEMD_OWNER_UID":"1500"`: true, `"_UID":"0","_AUDIT_LOGINUID":"0","_SYSTEMD_OWNER_UID":"1500"`: true,
+		`"_UID":"33","_AUDIT_LOGINUID":"1500"`: false, `"_AUDIT_LOGINUID":"1500"`: false,
+	}
+	var lines []byte
+	for fields := range wrote {
+		lines = append(lines, strings.Replace(strings.Replace(journalLine, "hello", strings.ReplaceAll(fields, `"`, "|"), 1), `"PRIORITY"`, fields+`,"PRIORITY"`, 1)...)
+	}
+	s := withJournal(t, sysexec.Result{Stdout: lines}, sysexec.Result{Stdout: []byte(journalLine)})
+	got := map[string]bool{}
+	if _, err := s.Read(t.Context(), all, func(e logs.Entry) bool {
+		got[strings.ReplaceAll(string(e.Text), "|", `"`)] = e.User
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wrote, got); diff != "" {
+		t.Error(diff)
+	}
+	if ran := s.Runner.(*replay.Sequence).Ran[0]; !strings.Contains(ran, ",_UID,_AUDIT_LOGINUID,_SYSTEMD_OWNER_UID,") {
+		t.Errorf("asked for no more than %s", ran)
+	}
+}
+
 func TestADamagedJournalIsAGap(t *testing.T) {
 	s := withJournal(t, sysexec.Result{Exit: 1, Stdout: []byte(journalLine), Stderr: []byte("Failed to iterate through journal: Bad message\n")})
 	lines, gaps, _ := read(t, s, all)
