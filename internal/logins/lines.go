@@ -21,6 +21,8 @@ type Line struct {
 	// By is the account that the program ran for, as the kernel told the log; empty for root, and where
 	// the log does not know.
 	By string
+	// Doubtful says that nothing shows that the program wrote it, where the log tells such things.
+	Doubtful bool
 }
 
 // A kind of event.
@@ -78,7 +80,16 @@ func Parse(l Line) (e Event, ok bool) {
 		e, ok = parsePAM(l.Text)
 	}
 	e.At, e.PID = l.At, l.PID
+	if l.Doubtful {
+		return e.doubted(), ok && (e.kind == failed || e.kind == opened)
+	}
 	return e, ok
+}
+
+// doubted leaves of a failure that there was one: users can have a program of root's write any name and address.
+func (e Event) doubted() Event {
+	e.User, e.By, e.From, e.Port, e.Unclear = "", "", netip.Addr{}, 0, true
+	return e
 }
 
 // Forms of OpenSSH. The attempts are those of auth_log in auth.c, the ends of connections those of

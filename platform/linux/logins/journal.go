@@ -60,31 +60,54 @@ func (r *Reader) entries(ctx context.Context, since, begins time.Time) (logins.L
 		return logins.Log{}, err
 	}
 	log := logins.Log{Name: "journal", From: begins}
-	lines, from, err := r.matching(ctx, &log, since, bound{maxRootLines, journalLimit}, ofRoot())
+	lines, from, err := r.matching(ctx, &log, since, bound{maxRootLines, journalLimit}, matchOf(true))
 	if err != nil {
 		return logins.Log{}, err
 	}
 	if from.After(log.From) {
 		log.From = from
 	}
-	ofUsers, from, err := r.matching(ctx, &log, since, bound{maxUserLines, usersLimit}, []string{"SYSLOG_IDENTIFIER=sudo", "SYSLOG_IDENTIFIER=su", "SYSLOG_IDENTIFIER=passwd"})
-	switch { // every user can write such lines, and has nothing else untold by them
+	log.Lines = proven(lines, names)
+	log.Lines = append(log.Lines, r.ofUsers(ctx, &log, since, names)...)
+	unproven, err := r.unproven(ctx, &log, since, names)
+	if err != nil {
+		log.Notes.Note("failures", "those that root wrote in another way: "+err.Error())
+	}
+	if len(unproven) > 0 {
+		log.Notes.Note("failures", fmt.Sprintf("of %d lines that were written as root, nothing shows that sshd or another program of logins wrote them: failures among them have no address, and logins and changes of accounts are left out", len(unproven)))
+	}
+	log.Lines = append(log.Lines, unproven...)
+	return log, nil
+}
+
+// ofUsers reads what sudo, su and passwd say. Every user can write such lines, and has nothing else untold by them.
+func (r *Reader) ofUsers(ctx context.Context, log *logins.Log, since time.Time, names accounts.Names) []logins.Line {
+	var matches []string
+	for _, program := range byUsers {
+		matches = append(matches, "SYSLOG_IDENTIFIER="+program)
+	}
+	entries, from, err := r.matching(ctx, log, since, bound{maxUserLines, usersLimit}, matches)
+	switch {
 	case err != nil:
 		log.Notes.Note("failures", "those of sudo, su and passwd: "+err.Error())
 	case from.After(since):
 		log.Notes.Note("failures", "those of sudo, su and passwd before "+from.UTC().Format(time.RFC3339)+" are more than is read")
 	}
-	log.Lines = append(parseJournal(lines, names, true), parseJournal(ofUsers, names, false)...)
-	return log, nil
+	return linesOf(entries, names)
 }
 
-// ofRoot matches what programs of logins have written as root.
-func ofRoot() []string {
-	matches := []string{"_UID=0"}
-	for _, p := range logins.Programs() {
-		matches = append(matches, "SYSLOG_IDENTIFIER="+p)
+// unproven reads the newest lines of root of which nothing shows that their program wrote them: a user had another
+// program write them, or the program had ended before journald looked.
+func (r *Reader) unproven(ctx context.Context, log *logins.Log, since time.Time, names accounts.Names) (list []logins.Line, err error) {
+	entries, _, err := r.matching(ctx, log, since, bound{maxUserLines, usersLimit}, matchOf(false))
+	for _, l := range linesOf(entries, names) {
+		certain := l
+		certain.Doubtful = false
+		if _, tells := logins.Parse(certain); l.Doubtful && tells {
+			list = append(list, l)
+		}
 	}
-	return matches
+	return list, err
 }
 
 // A bound is of what is read at once.
@@ -121,7 +144,7 @@ func (r *Reader) matching(ctx context.Context, log *logins.Log, since time.Time,
 func (r *Reader) journalctl(ctx context.Context, since time.Time, most bound, matches []string, to *keeper) (problem string, err error) {
 	args := append([]string{
 		"--quiet", "--no-pager", "--output=json", "--reverse", "--lines=" + strconv.Itoa(most.lines), fmt.Sprintf("--since=@%d", since.Unix()),
-		"--output-fields=MESSAGE,SYSLOG_IDENTIFIER,_UID,_PID",
+		"--output-fields=MESSAGE,SYSLOG_IDENTIFIER,_UID,_GID,_AUDIT_LOGINUID,_SYSTEMD_OWNER_UID,_EXE,_PID",
 	}, matches...)
 	lines := &sysexec.Lines{Longest: maxEntry, Line: to.line}
 	result, err := r.runner.Run(ctx, sysexec.Command{Path: journalctl, Args: args, MaxOutput: maxComplaint, Timeout: most.time, OnStdout: lines.Add})
@@ -158,8 +181,10 @@ func (k *keeper) line(line []byte, cut bool) bool {
 
 // A journalEntry is an entry of the journal.
 type journalEntry struct {
-	program, text string
-	uid           string // as the kernel told; anybody can send the rest
+	program, text string // anybody can send these
+	uid, gid      int    // -1 if unknown
+	login, owner  int    // see [journald.Writer]
+	exe           string // the file that ran; empty if that had ended before journald looked
 	pid           int
 	at            time.Time
 }
@@ -172,14 +197,18 @@ func entriesOf(raw []byte) (list []journalEntry) {
 			Message    json.RawMessage `json:"MESSAGE"`
 			Identifier json.RawMessage `json:"SYSLOG_IDENTIFIER"`
 			UID        string          `json:"_UID"`
+			GID        string          `json:"_GID"`
+			Login      string          `json:"_AUDIT_LOGINUID"`
+			Owner      string          `json:"_SYSTEMD_OWNER_UID"`
+			Exe        json.RawMessage `json:"_EXE"` // may hold any bytes
 			PID        string          `json:"_PID"`
 			Time       string          `json:"__REALTIME_TIMESTAMP"`
 		}
 		if json.Unmarshal(line, &e) != nil {
-			list = append(list, journalEntry{})
+			list = append(list, journalEntry{uid: -1})
 			continue
 		}
-		entry := journalEntry{program: fieldText(e.Identifier), text: fieldText(e.Message), uid: e.UID}
+		entry := journalEntry{program: fieldText(e.Identifier), text: fieldText(e.Message), uid: userID(e.UID, -1), gid: userID(e.GID, -1), login: userID(e.Login, 0), owner: userID(e.Owner, 0), exe: fieldText(e.Exe)}
 		entry.pid, _ = strconv.Atoi(e.PID) //nolint:errcheck // 0 is unknown
 		if micros, err := strconv.ParseInt(e.Time, 10, 64); err == nil {
 			entry.at = time.UnixMicro(micros)
@@ -189,20 +218,13 @@ func entriesOf(raw []byte) (list []journalEntry) {
 	return list
 }
 
-// parseJournal takes the lines of root, or those of all others, with the accounts that these ran for.
-func parseJournal(entries []journalEntry, names accounts.Names, root bool) (list []logins.Line) {
-	for _, e := range entries {
-		uid, err := strconv.Atoi(e.uid)
-		if err != nil || (uid == 0) != root || e.text == "" {
-			continue
-		}
-		l := logins.Line{At: e.at, Program: e.program, Text: e.text, PID: e.pid}
-		if !root {
-			l.By = names.Name(uid)
-		}
-		list = append(list, l)
+// userID reads the ID of a user or a group, which is unknown for anything else.
+func userID(text string, unknown int) int {
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || n == 1<<32-1 { // the last one is nobody's
+		return unknown
 	}
-	return list
+	return int(n)
 }
 
 // fieldText reads a field: a string, an array of bytes when it is not plain UTF-8, null when it is too

@@ -35,9 +35,9 @@ const enough = 20
 // A Lately is how many logins have failed since a moment. Where there were more than is read, it counts
 // those that were read.
 type Lately struct {
-	Failures  int            // by btmp or the journal, where root alone writes
+	Failures  int            // by btmp, where root alone writes, or by what the journal knows the writer of
 	ByAddress map[string]int // of those that came from one
-	Claimed   int            // in a file of syslog, where that has more: any user can write there
+	Claimed   int            // in a file of syslog or the journal, where that has more: any user can write there
 	File      string         // its name
 }
 
@@ -85,14 +85,14 @@ func (l Lately) beside(journal Lately, whole bool, err error) (Lately, error) {
 	if whole {
 		return journal, nil
 	}
-	if l.Claimed > journal.Failures {
+	if l.Claimed > max(journal.Failures, journal.Claimed) {
 		journal.Claimed, journal.File = l.Claimed, l.File
 	}
 	return journal, err
 }
 
-// attested counts the failures that programs of root have written to the journal, and says whether that
-// tells of all the time.
+// attested counts the failures that programs of logins have written to the journal, beside those of which nothing
+// shows that they have, and says whether that tells of all the time.
 func (r *Reader) attested(ctx context.Context, since time.Time) (found Lately, whole bool, err error) {
 	if r.runner == nil {
 		return Lately{}, false, fs.ErrNotExist
@@ -107,12 +107,19 @@ func (r *Reader) attested(ctx context.Context, since time.Time) (found Lately, w
 		return Lately{}, false, err
 	}
 	var log logins.Log
-	entries, from, err := r.matching(ctx, &log, since, bound{maxRootLines, latelyLimit}, ofRoot())
-	failures := logins.Failures(parseJournal(entries, names, true))
+	entries, from, err := r.matching(ctx, &log, since, bound{maxRootLines, latelyLimit}, matchOf(true))
+	if err != nil {
+		return Lately{}, false, err
+	}
+	failures := logins.Failures(proven(entries, names))
 	found = latelyOf(failures[max(0, len(failures)-maxLately):])
 	whole = found.Failures >= maxLately ||
 		!span.Begins.After(since) && !from.After(since) && !r.writtenAfter(span) && len(log.Notes) == 0 && len(j.Holes(since, r.now())) == 0
-	return found, whole, err
+	unproven, unread := r.unproven(ctx, &log, since, names)
+	if more := latelyOf(logins.Failures(unproven)).Failures; more > 0 {
+		found.Claimed, found.File = found.Failures+more, "the journal"
+	}
+	return found, whole && unread == nil, nil
 }
 
 func latelyOf(failures []logins.Event) Lately {

@@ -111,6 +111,7 @@ func TestFailuresAreNotHiddenBehindWhatUsersLog(t *testing.T) {
 func TestTheJournalDecidesAboutWhatAFileClaims(t *testing.T) {
 	guessed := strings.Repeat(entry(0, "sshd", "Failed password for root from 198.51.100.7 port 1 ssh2", now.Add(-time.Minute)), 30)
 	written := strings.Repeat(entry(1001, "sshd", "Failed password for root from 203.0.113.9 port 1 ssh2", now), 30)
+	hadWritten := strings.Repeat(entryOf(0, "sshd", "Failed password for root from 203.0.113.9 port 1 ssh2", now, map[string]string{"_EXE": "/usr/bin/sudo"}), 30)
 	claim := Lately{ByAddress: map[string]int{}, Claimed: 40, File: "/var/log/auth.log"}
 	for what, c := range map[string]struct {
 		begins   time.Time
@@ -119,10 +120,11 @@ func TestTheJournalDecidesAboutWhatAFileClaims(t *testing.T) {
 		want     Lately
 		attempts int
 	}{
-		"written by a user":     {now.Add(-48 * time.Hour), 40, &journalctlSays{root: written}, Lately{ByAddress: map[string]int{}}, 1},
-		"guessed":               {now.Add(-48 * time.Hour), 40, &journalctlSays{root: guessed + written}, Lately{Failures: 30, ByAddress: map[string]int{"198.51.100.7": 30}}, 1},
-		"a journal that is new": {now.Add(-30 * time.Minute), 40, &journalctlSays{root: guessed}, Lately{Failures: 30, ByAddress: map[string]int{"198.51.100.7": 30}, Claimed: 40, File: "/var/log/auth.log"}, 1},
+		"written by a user":     {now.Add(-48 * time.Hour), 40, &journalctlSays{root: written}, Lately{ByAddress: map[string]int{}}, 2},
+		"guessed":               {now.Add(-48 * time.Hour), 40, &journalctlSays{root: guessed + written}, Lately{Failures: 30, ByAddress: map[string]int{"198.51.100.7": 30}}, 2},
+		"a journal that is new": {now.Add(-30 * time.Minute), 40, &journalctlSays{root: guessed}, Lately{Failures: 30, ByAddress: map[string]int{"198.51.100.7": 30}, Claimed: 40, File: "/var/log/auth.log"}, 2},
 		"one that is damaged":   {now.Add(-48 * time.Hour), 40, &journalctlSays{exit: 1, stderr: "Bad message\n"}, claim, 1},
+		"had written as root":   {now.Add(-48 * time.Hour), 40, &journalctlSays{root: guessed + hadWritten}, Lately{Failures: 30, ByAddress: map[string]int{"198.51.100.7": 30}, Claimed: 60, File: "the journal"}, 2},
 		"not worth a program":   {now.Add(-48 * time.Hour), enough - 1, &journalctlSays{root: guessed}, Lately{ByAddress: map[string]int{}, Claimed: enough - 1, File: "/var/log/auth.log"}, 0},
 	} {
 		root := journalRoot(t, c.begins, map[string]string{"var/log/auth.log": strings.Repeat(attempt(90), 3) + strings.Repeat(attempt(1), c.lines)})
