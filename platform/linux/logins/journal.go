@@ -27,10 +27,10 @@ const (
 	// those that users make sudo and su write. Apart, so that no user can fill the bound of the others.
 	maxRootLines = 40_000
 	maxUserLines = 2_000
-	maxJournal   = 48 << 20 // bytes of output: an entry takes some 600
-	maxEntry     = 32 << 10 // bytes of one: journalctl prints no field of more than 4 KiB, which has 24 when escaped
-	maxComplaint = 64 << 10 // bytes of what journalctl says of its own troubles
-	journalLimit = 12 * time.Second
+	maxJournal   = 48 << 20         // bytes of output: an entry takes some 600
+	maxEntry     = 32 << 10         // bytes of one: journalctl prints no field of more than 4 KiB, which has 24 when escaped
+	maxComplaint = 64 << 10         // bytes of what journalctl says of its own troubles
+	journalLimit = 10 * time.Second // with twice the next one within what a part of the answer may take
 	usersLimit   = 2 * time.Second
 )
 
@@ -69,7 +69,7 @@ func (r *Reader) entries(ctx context.Context, since, begins time.Time) (logins.L
 	}
 	log.Lines = proven(lines, names)
 	log.Lines = append(log.Lines, r.ofUsers(ctx, &log, since, names)...)
-	unproven, err := r.unproven(ctx, &log, since, names)
+	unproven, err := r.unproven(ctx, &log, since, usersLimit, names)
 	if err != nil {
 		log.Notes.Note("failures", "those that root wrote in another way: "+err.Error())
 	}
@@ -98,8 +98,8 @@ func (r *Reader) ofUsers(ctx context.Context, log *logins.Log, since time.Time, 
 
 // unproven reads the newest lines of root of which nothing shows that their program wrote them: a user had another
 // program write them, or the program had ended before journald looked.
-func (r *Reader) unproven(ctx context.Context, log *logins.Log, since time.Time, names accounts.Names) (list []logins.Line, err error) {
-	entries, _, err := r.matching(ctx, log, since, bound{maxUserLines, usersLimit}, matchOf(false))
+func (r *Reader) unproven(ctx context.Context, log *logins.Log, since time.Time, limit time.Duration, names accounts.Names) (list []logins.Line, err error) {
+	entries, _, err := r.matching(ctx, log, since, bound{maxUserLines, limit}, matchOf(false))
 	for _, l := range linesOf(entries, names) {
 		certain := l
 		certain.Doubtful = false

@@ -26,8 +26,11 @@ const maxLately = 1024
 // any user can write there. The first is what an hour takes where nobody does.
 var latelyParts = []int{64 << 10, 512 << 10, 4 << 20}
 
-// latelyLimit bounds the run of journalctl for [Reader.Lately].
-const latelyLimit = 2 * time.Second
+// These bound the runs of journalctl for [Reader.Lately], which has three seconds for all.
+const (
+	latelyLimit   = 2 * time.Second
+	unprovenLimit = 500 * time.Millisecond
+)
 
 // enough failures in a file of syslog are worth a look into the journal, which knows who wrote them.
 const enough = 20
@@ -115,7 +118,7 @@ func (r *Reader) attested(ctx context.Context, since time.Time) (found Lately, w
 	found = latelyOf(failures[max(0, len(failures)-maxLately):])
 	whole = found.Failures >= maxLately ||
 		!span.Begins.After(since) && !from.After(since) && !r.writtenAfter(span) && len(log.Notes) == 0 && len(j.Holes(since, r.now())) == 0
-	unproven, unread := r.unproven(ctx, &log, since, names)
+	unproven, unread := r.unproven(ctx, &log, since, unprovenLimit, names)
 	if more := latelyOf(logins.Failures(unproven)).Failures; more > 0 {
 		found.Claimed, found.File = found.Failures+more, "the journal"
 	}

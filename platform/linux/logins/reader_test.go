@@ -41,10 +41,12 @@ type journalctlSays struct {
 	stderr      string
 	usersErr    error // of the program, for lines of users
 	asked       [][]string
+	limits      time.Duration // of all runs together
 }
 
 func (j *journalctlSays) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
 	j.asked = append(j.asked, c.Args)
+	j.limits += c.Timeout
 	out, err := j.users, j.usersErr
 	if slices.Contains(c.Args, "_UID=0") {
 		out, err = j.root, nil
