@@ -202,7 +202,7 @@ func (d *healthDocument) killEvents(told time.Time) (events []otlp.Event) {
 		if at := killedAt(k); at.After(told.Add(sameMoment)) {
 			events = append(events, otlp.Event{
 				Name: "sentinel.oom_kill", At: at, Severity: otlp.Error, Text: k.Process + " was killed for want of memory.",
-				Attributes: []otlp.Attribute{{Key: "process.executable.name", Value: k.Process}, {Key: "sentinel.unit", Value: k.Unit}},
+				Attributes: []otlp.Attribute{{Key: "process.executable.name", Value: k.Process}, {Key: "sentinel.unit", Value: k.Unit}, {Key: "process.owner", Value: k.User}},
 			})
 		}
 	}

@@ -65,7 +65,7 @@ func (r *Report) oomKills(kills *OOMKills, now time.Time, gaps *answer.Gaps) {
 	}
 	r.OOMKills, r.OOMKillsLastDay = &kills.SinceBoot, kills.LastDay
 	for _, k := range kills.Kills[:min(maxNames, len(kills.Kills))] {
-		e := OOMEvent{sanitize.Text(k.Process, 64), sanitize.Text(k.Unit, 96), now.Add(-k.Ago).UTC().Format(time.RFC3339)}
+		e := OOMEvent{sanitize.Text(k.Process, 64), sanitize.Text(k.Unit, 96), sanitize.Text(k.User, 32), now.Add(-k.Ago).UTC().Format(time.RFC3339)}
 		r.OOMKilled, r.OOMEvents = append(r.OOMKilled, e.Process), append(r.OOMEvents, e)
 	}
 	if kills.LastDay == nil {

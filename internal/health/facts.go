@@ -135,7 +135,8 @@ type OOMKills struct {
 // An OOMKill is one of them.
 type OOMKill struct {
 	Process string // its name
-	Unit    string // of the service manager; "" where it was in none, or before Linux 5.0
+	Unit    string // of the service manager; "" where it was in none, before Linux 5.0, or where users may have written it
+	User    string // who it ran as; "" is unknown
 	Ago     time.Duration
 }
 

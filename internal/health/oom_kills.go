@@ -8,6 +8,7 @@ import (
 
 	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
+	"sentinel/internal/sanitize"
 )
 
 var oomKills = Figure{
@@ -39,10 +40,19 @@ var oomKills = Figure{
 	},
 }
 
-// text names a process, its unit and when it was killed.
+// text names a process, its unit and user, and when it was killed.
 func (e OOMEvent) text() string {
-	if e.Unit == "" {
-		return e.Process + " at " + e.Time
+	return OOMKill{Process: e.Process, Unit: e.Unit, User: e.User}.Text() + " at " + e.Time
+}
+
+// Text names the process, in quotation marks because its user has chosen that name, its unit and its user.
+func (k OOMKill) Text() string {
+	text := sanitize.Quoted(k.Process, 64)
+	if k.Unit != "" {
+		text += " of " + k.Unit
 	}
-	return e.Process + " of " + e.Unit + " at " + e.Time
+	if k.User != "" {
+		text += " (user " + k.User + ")"
+	}
+	return text
 }

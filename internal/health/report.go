@@ -125,8 +125,9 @@ type Restarting struct {
 
 // An OOMEvent is a process that was killed for want of memory.
 type OOMEvent struct {
-	Process string `json:"process"`        // its name
-	Unit    string `json:"unit,omitempty"` // of the service manager; absent where it was in none, or the kernel does not tell
+	Process string `json:"process"`        // its name, which its user chose
+	Unit    string `json:"unit,omitempty"` // of the service manager, after user@UID.service/ one that this user has named; absent where it was in none, or the kernel does not tell for certain
+	User    string `json:"user,omitempty"` // who it ran as; absent when unknown
 	Time    string `json:"time"`           // RFC 3339, UTC
 }
 
@@ -157,7 +158,7 @@ type Report struct {
 	OOMKills             *uint64    `json:"oom_kills,omitempty"`                 // since boot; in a container, of its own processes
 	OOMKillsLastDay      *uint64    `json:"oom_kills_24h,omitempty"`             // of the last 24 hours
 	OOMKilled            []string   `json:"oom_killed,omitempty" schema:"brief"` // names of those, newest first, five at most
-	OOMEvents            []OOMEvent `json:"oom_events,omitempty" schema:"brief"` // the same with time and unit
+	OOMEvents            []OOMEvent `json:"oom_events,omitempty" schema:"brief"` // the same with time, unit and user
 	RebootRequired       *bool      `json:"reboot_required,omitempty"`           // updates that are installed wait for a reboot
 	// Figures are further values by name; what could not be read is absent.
 	Figures     Values      `json:"figures" schema:"brief"`

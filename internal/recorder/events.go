@@ -49,14 +49,10 @@ func (t *taker) events(r health.Report, kills []health.OOMKill) {
 }
 
 func killText(k health.OOMKill) string {
-	switch {
-	case k.Process == "":
+	if k.Process == "" {
 		return "a process"
-	case k.Unit == "":
-		return k.Process
-	default:
-		return k.Process + " of " + k.Unit
 	}
+	return k.Text()
 }
 
 // clock compares what the clock has gone forward by with what has passed.

@@ -47,7 +47,7 @@ type Event struct {
 const (
 	Booted     = "boot"
 	ClockSet   = "clock"       // Text is by how many seconds
-	OOMKill    = "oom_kill"    // Text is the process and its unit
+	OOMKill    = "oom_kill"    // Text is the process, its unit and its user
 	UnitFailed = "unit_failed" // Text is the unit
 	UnitWell   = "unit_well"
 	Reason     = "reason" // Text is its message

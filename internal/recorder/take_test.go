@@ -149,12 +149,12 @@ func TestNothingIsComparedAcrossABoot(t *testing.T) {
 	first := h.take(t, nil, 0)
 	h.boot, h.up = "b2", 30*time.Second
 	h.counters.OOMKills = new(uint64(1))
-	h.kills = []health.OOMKill{{Process: "mysqld", Unit: "mysql.service", Ago: 10 * time.Second}}
+	h.kills = []health.OOMKill{{Process: "mysqld", Unit: "mysql.service", User: "mysql", Ago: 10 * time.Second}}
 	second := h.take(t, first, time.Minute)
 	if second.Sample.Span != 0 || second.Sample.Figures["cpu"] != 0 || len(second.Sample.Busiest) != 0 {
 		t.Errorf("%+v", second.Sample)
 	}
-	if diff := cmp.Diff([]Event{{Booted, "", 90}, {OOMKill, "mysqld of mysql.service", 10}}, second.Sample.Events); diff != "" {
+	if diff := cmp.Diff([]Event{{Booted, "", 90}, {OOMKill, `"mysqld" of mysql.service (user mysql)`, 10}}, second.Sample.Events); diff != "" {
 		t.Error(diff)
 	}
 	h.up = 10 * time.Second // the same boot, and less time: neither can be
@@ -180,7 +180,7 @@ func TestEventsAreWhatIsNew(t *testing.T) {
 	h.now = h.now.Add(time.Hour) // the clock is set
 	second := h.take(t, first, time.Minute)
 	want := []string{
-		"oom_kill java", "oom_kill a process", "clock 3600", "unit_failed nginx.service \ufffd[1m", "unit_well old.service",
+		`oom_kill "java"`, "oom_kill a process", "clock 3600", "unit_failed nginx.service \ufffd[1m", "unit_well old.service",
 		"reason The file system at /srv is 97 % full.", "reason The resolver of this machine did not answer: 192.0.2.53:53 (did not answer in time).", "packages",
 	}
 	if diff := cmp.Diff(want, kindsOf(second)); diff != "" {
@@ -216,8 +216,8 @@ func TestEventsOfASampleThatWasNotSavedAreToldOnce(t *testing.T) {
 		reboot bool
 		want   []string
 	}{
-		"the program was killed": {false, []string{"oom_kill mysqld", "unit_failed b.service"}},
-		"the machine went off":   {true, []string{"boot", "oom_kill mysqld", "unit_failed b.service"}},
+		"the program was killed": {false, []string{`oom_kill "mysqld"`, "unit_failed b.service"}},
+		"the machine went off":   {true, []string{"boot", `oom_kill "mysqld"`, "unit_failed b.service"}},
 	} {
 		ring, h := newRing(t), newHost()
 		first := h.take(t, nil, 0)
@@ -228,7 +228,7 @@ func TestEventsOfASampleThatWasNotSavedAreToldOnce(t *testing.T) {
 		h.failed, h.disk = []health.Unit{{Name: "a.service"}}, 97
 		h.counters.OOMKills, h.kills = new(uint64(4)), []health.OOMKill{{Process: "mysqld"}}
 		second := h.take(t, first, time.Minute)
-		if got := kindsOf(second); !cmp.Equal(got, []string{"oom_kill mysqld", "unit_failed a.service", "reason The file system at /srv is 97 % full."}) {
+		if got := kindsOf(second); !cmp.Equal(got, []string{`oom_kill "mysqld"`, "unit_failed a.service", "reason The file system at /srv is 97 % full."}) {
 			t.Errorf("%s: %q", name, got)
 		}
 		ring.mustAppend(t, second.Sample) // and no more

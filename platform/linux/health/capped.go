@@ -68,8 +68,11 @@ func capped(before, after []cgroup.Quota, over time.Duration) health.Reading {
 	for _, c := range list {
 		r.Names = append(r.Names, fmt.Sprintf("%s (%s, waits %.0f %% of the time)", groupName(c.Group), humanize.Processors(c.Cores), c.percent))
 	}
-	if len(list) > 0 && strings.HasSuffix(cgroup.Unit(list[0].Group), ".service") {
-		r.Object = cgroup.Unit(list[0].Group)
+	if len(list) == 0 {
+		return r
+	}
+	if unit := cgroup.ShownUnit(list[0].Group); strings.HasSuffix(unit, ".service") && !strings.Contains(unit, "/") {
+		r.Object = unit
 	}
 	return r
 }
@@ -79,5 +82,5 @@ func groupName(group string) string {
 	if group == "/" {
 		return "this container"
 	}
-	return cmp.Or(cgroup.Unit(group), path.Base(group))
+	return cmp.Or(cgroup.ShownUnit(group), path.Base(group))
 }

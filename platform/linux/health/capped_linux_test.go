@@ -38,3 +38,14 @@ func TestUnitsThatTheirQuotaHoldsBack(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A user can hold back a unit of their own, with the name of one of the system's.
+func TestAUnitOfAUserIsShownAsTheirs(t *testing.T) {
+	q := cgroup.Quota{Group: "/user.slice/user-1500.slice/user@1500.service/app.slice/mysql.service", Cores: 1}
+	later := q
+	later.Throttled = 10 * time.Second
+	want := health.Reading{Value: 1, Names: []string{"user@1500.service/mysql.service (1 processor, waits 100 % of the time)"}}
+	if diff := cmp.Diff(want, capped([]cgroup.Quota{q}, []cgroup.Quota{later}, 10*time.Second)); diff != "" {
+		t.Error(diff)
+	}
+}

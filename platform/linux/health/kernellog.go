@@ -10,13 +10,13 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/health"
 	"sentinel/internal/lazyregexp"
-	"sentinel/platform/linux/cgroup"
 )
 
 // maxKernelLog bounds what is read of the kernel's log, in bytes. Its buffer has some
@@ -30,10 +30,12 @@ type kernelLog struct {
 	whole bool // it begins at boot
 }
 
-// An oomKill is a process that was killed at a time since boot, in a control group; "" is unknown.
+// An oomKill is a process that was killed at a time since boot, in a control group; "" is unknown, and so is a
+// user ID of -1.
 type oomKill struct {
 	at          time.Duration
 	name, group string
+	uid         int
 }
 
 // readKernelLog reads the log device of the kernel, whose records are read one
@@ -61,18 +63,57 @@ func readKernelLog(path string) (kernelLog, error) {
 	return kernelLog{}, io.ErrShortBuffer
 }
 
-// killed is how the kernel tells of it, before Linux 5.0 without the reason (mm/oom_kill.c,
-// __oom_kill_process). A name may hold anything but a line break.
-var killed = lazyregexp.New(`^(?:(?:Memory cgroup out|Out) of memory(?: \([a-z_]+\))?: )?Killed process (\d+) \((.*)\) total-vm:`)
+// killed is how the kernel tells of it, before Linux 5.0 without the reason and before 5.4 without the user ID
+// (mm/oom_kill.c, __oom_kill_process). A name may hold anything but a line break; what follows the last
+// "total-vm:" is the kernel's.
+var killed = lazyregexp.New(`^(?:(?:Memory cgroup out|Out) of memory(?: \([a-z_]+\))?: )?Killed process (\d+) \((.*)\) total-vm:(?:.*, UID:(\d+))?`)
 
 // summary is the line before, with the control group of the process (mm/oom_kill.c, dump_oom_summary,
 // since Linux 5.0).
-var summary = lazyregexp.New(`^oom-kill:constraint=.*?,task_memcg=(/[^,]*),task=.*,pid=(\d+),uid=\d+\s*$`)
+var summary = lazyregexp.New(`^oom-kill:constraint=.*,pid=(\d+),uid=(\d+)\s*$`)
+
+// A victim is what a summary says of a process.
+type victim struct {
+	group string
+	uid   int
+}
+
+// groupOf returns the control group that a summary names, "" where it may have been written by a user. The kernel
+// writes "oom_memcg=PATH,task_memcg=PATH,task=NAME", and users choose names in both paths below what is delegated
+// to them, and those of processes. A message of another processor ends the record within a path, which then
+// is all there is. But a path begins with what root has named, and that of a process is in the group that was full.
+func groupOf(text string) string {
+	if strings.Count(text, ",task_memcg=") != 1 || strings.Count(text, ",task=") != 1 {
+		return ""
+	}
+	before, rest, _ := strings.Cut(text, ",task_memcg=")
+	group, _, _ := strings.Cut(rest, ",task=")
+	_, full, limited := strings.Cut(before, ",oom_memcg=")
+	switch {
+	case !strings.HasPrefix(group, "/"):
+		return ""
+	case limited && (group == full || strings.HasPrefix(group, full+"/")):
+		return group
+	case !limited && strings.HasSuffix(before, ",global_oom"):
+		return group
+	}
+	return ""
+}
+
+// parsedID returns an ID that a regular expression found, -1 for none.
+func parsedID(digits []byte) int {
+	n, err := strconv.ParseUint(string(digits), 10, 32)
+	if err != nil {
+		return -1
+	}
+	return int(n)
+}
 
 // parseKernelLog reads records "PRIORITY,SEQUENCE,MICROSECONDS,FLAGS;TEXT". Only the kernel itself
-// writes with facility 0, so nobody can forge one.
+// writes with facility 0, so nobody can forge one. A record with a flag is what did not fit into the one before
+// (LOG_CONT), and can begin with a name that a user chose.
 func parseKernelLog(b []byte) kernelLog {
-	log, groups := kernelLog{first: -1}, map[string]string{}
+	log, victims := kernelLog{first: -1}, map[string]victim{}
 	for line := range bytes.Lines(b) {
 		head, text, ok := bytes.Cut(line, []byte(";"))
 		fields := bytes.Split(head, []byte(","))
@@ -89,27 +130,38 @@ func parseKernelLog(b []byte) kernelLog {
 		if log.first < 0 {
 			log.first, log.whole = at, sequence == 0
 		}
-		if priority>>3 != 0 {
-			continue
-		}
-		if m := summary.Get().FindSubmatch(text); m != nil {
-			groups[string(m[2])] = string(m[1])
-		}
-		if m := killed.Get().FindSubmatch(text); m != nil {
-			pid := string(m[1])
-			log.kills = append(log.kills, oomKill{at, string(m[2]), groups[pid]})
-			delete(groups, pid) // another process may get its number
+		if priority>>3 == 0 && string(fields[3]) == "-" {
+			log.read(at, text, victims)
 		}
 	}
 	return log
 }
 
-// tell adds those of the last day to kills; now is the time since boot. A log that
+// read takes what a record says of a kill. victims are those whose end has not been told yet, by their PIDs.
+func (l *kernelLog) read(at time.Duration, text []byte, victims map[string]victim) {
+	if m := summary.Get().FindSubmatch(text); m != nil {
+		victims[string(m[1])] = victim{groupOf(string(text)), parsedID(m[2])}
+	}
+	m := killed.Get().FindSubmatch(text)
+	if m == nil {
+		return
+	}
+	pid, k := string(m[1]), oomKill{at: at, name: string(m[2]), uid: parsedID(m[3])}
+	if v, told := victims[pid]; told && (k.uid < 0 || v.uid == k.uid) {
+		k.group, k.uid = v.group, v.uid
+	}
+	l.kills = append(l.kills, k)
+	delete(victims, pid) // another process may get its number
+}
+
+// tell adds those of the last day to kills, as named describes them; now is the time since boot. A log that
 // lacks some of them tells of the others, and of none nothing.
-func (l kernelLog) tell(now time.Duration, kills *health.OOMKills) {
+func (l kernelLog) tell(now time.Duration, kills *health.OOMKills, named func(oomKill) health.OOMKill) {
 	for _, k := range slices.Backward(l.kills) {
 		if now-k.at < health.Day {
-			kills.Kills = append(kills.Kills, health.OOMKill{Process: k.name, Unit: cgroup.Unit(k.group), Ago: now - k.at})
+			told := named(k)
+			told.Ago = now - k.at
+			kills.Kills = append(kills.Kills, told)
 		}
 	}
 	recent := uint64(len(kills.Kills))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -50,7 +51,7 @@ func TestOOMKillsOfTheLastDay(t *testing.T) {
 		"begins late, tells one": {100, "2", record(4000, 98, "x") + record(4001, 99, java), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Ago: 1 * time.Hour}}}},
 		"begins early enough":    {100, "2", record(4000, 75, "x"), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(0))}},
 		"tells all of them":      {100, "1", record(4000, 98, "x") + record(4001, 99, java), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Ago: 1 * time.Hour}}}},
-		"with its unit":          {100, "1", boot + record(8, 98, grouped) + record(9, 98, java), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Unit: "web.service", Ago: 2 * time.Hour}}}},
+		"with its unit":          {100, "1", boot + record(8, 98, grouped) + record(9, 98, java), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Unit: "web.service", User: "1000", Ago: 2 * time.Hour}}}},
 		"unit of another":        {100, "1", boot + record(8, 98, strings.Replace(grouped, "4021", "4022", 1)) + record(9, 98, java), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Ago: 2 * time.Hour}}}},
 		"unit by a program":      {100, "1", boot + "12,8,352800000000,-;" + grouped + "\n" + record(9, 98, java), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Ago: 2 * time.Hour}}}},
 		"hostile name":           {100, "1", boot + record(9, 99, "Out of memory: Killed process 5 (a) total-vm: (b) total-vm:9kB"), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "a) total-vm: (b", Ago: time.Hour}}}},
@@ -66,6 +67,61 @@ func TestOOMKillsOfTheLastDay(t *testing.T) {
 		if diff := cmp.Diff(c.want, got, cmpopts.EquateErrors()); diff != "" || err != nil {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
+	}
+}
+
+// A user chooses names in the path of a control group, and that of the process. What the kernel says of the
+// user ends the line of the kill.
+func TestAUserDoesNotChooseTheUnitOfAKill(t *testing.T) {
+	const (
+		own     = "/user.slice/user-1500.slice/user@1500.service"
+		start   = "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0"
+		mysqld  = ",task_memcg=/system.slice/mysql.service"
+		session = "/user.slice/user-1500.slice/session-3.scope"
+	)
+	limited := func(full, group string) string { return start + ",oom_memcg=" + full + ",task_memcg=" + group }
+	for name, c := range map[string]struct {
+		summary, unit, task string
+		said, uid           int // by the summary, and by the line of the kill
+	}{
+		"of a service":               {limited("/system.slice/mysql.service", "/system.slice/mysql.service"), "mysql.service", "mysqld", 110, 110},
+		"of a service of an account": {limited("/system.slice/web.service", "/system.slice/web.service/main"), "web.service", "java", 1001, 1001},
+		"of the whole machine":       {start + ",global_oom" + mysqld, "mysql.service", "mysqld", 110, 110},
+		"in a slice that was full":   {limited("/user.slice/user-1500.slice", session), "session-3.scope", "vi", 1500, 1500},
+		"of a user's own unit":       {limited(own+"/app.slice", own+"/app.slice/mysql.service"), "user@1500.service/mysql.service", "mysqld", 1500, 1500},
+		"of their subordinate ID":    {limited(own, own+"/box.scope"), "user@1500.service/box.scope", "sh", 200005, 200005},
+		"root's in it":               {limited(own, own+"/mysql.service"), "", "mysqld", 0, 0},
+		"in the group that was full": {limited(own+"/a"+mysqld+",task=x", own+"/a"+mysqld+",task=x"), "", "mysqld", 1500, 1500},
+		"the same, root's":           {limited(own+"/a"+mysqld+",task=x", own+"/a"+mysqld+",task=x"), "", "sudo", 0, 0},
+		"in that of the process":     {limited(own, own+"/a,task=mysqld,pid=812,uid=110"), "", "mysqld", 1500, 1500},
+		"in the name of the process": {limited("/system.slice/web.service", "/system.slice/web.service"), "", "x,task=y", 1001, 1001},
+		"cut off by another message": {start + ",oom_memcg=" + own + "/a" + mysqld, "", "mysqld", 0, 0},
+		"another user":               {limited("/system.slice/mysql.service", "/system.slice/mysql.service"), "", "mysqld", 110, 1500},
+		"without a group":            {start + ",global_oom", "", "mysqld", 110, 110},
+	} {
+		root := testenv.Plant(t, map[string]string{
+			"proc/uptime": "3600.00 1.00\n", "proc/vmstat": "oom_kill 1\nx 1\n", "etc/passwd": "root:x:0:0::/:/bin/sh\nbob:x:1500:1500::/:/bin/sh\n", "etc/subuid": "bob:200000:65536\n",
+			"dev/kmsg": boot + record(7, 0, strings.Replace(grouped, "4021", "812", 1)) + record(8, 0, fmt.Sprintf("%s,task=%s,pid=812,uid=%d", c.summary, c.task, c.said)) +
+				record(9, 0, fmt.Sprintf("Memory cgroup out of memory: Killed process 812 (%s) total-vm:9kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB, UID:%d pgtables:9kB oom_score_adj:0", c.task, c.uid)),
+		})
+		got, err := newSource(root, nil).oomKills(t.Context())
+		user, named := map[int]string{0: "root", 1500: "bob"}[c.uid]
+		if !named {
+			user = strconv.Itoa(c.uid)
+		}
+		want := []health.OOMKill{{Process: c.task, Unit: c.unit, User: user, Ago: time.Hour}}
+		if diff := cmp.Diff(want, got.Kills); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+}
+
+// What does not fit into a record is one of its own, which begins where the kernel was: with a name that a user
+// chose, for example.
+func TestTheRestOfARecordIsNoKill(t *testing.T) {
+	rest := strings.Replace(record(9, 98, java), ",-;", ",c;", 1)
+	if got := parseKernelLog([]byte(boot + rest)).kills; got != nil {
+		t.Errorf("%+v", got)
 	}
 }
 
