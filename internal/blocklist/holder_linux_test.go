@@ -26,7 +26,10 @@ func TestHolderOfTheLockIsNamedAndKeepsNoReaderAway(t *testing.T) {
 	must(t, err)
 	must(t, holder.Start())
 	t.Cleanup(func() { in.Close(); holder.Wait() })
-	testenv.WaitFor(t, "the lock", func() bool { return lockfile.Locked(l.lockPath()) })
+	testenv.WaitFor(t, "the lock", func() bool {
+		held, err := lockfile.Locked(l.lockPath())
+		return held && err == nil
+	})
 	l.lockTimeout = shortWait
 	_, err = block(t, l, Request{Address: "203.0.113.8"})
 	e := fault.From(err)
@@ -41,6 +44,21 @@ func TestHolderOfTheLockIsNamedAndKeepsNoReaderAway(t *testing.T) {
 	}
 	if r, err := l.Pending(t.Context()); err != nil || !r.Idle() {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Reading a part of very many locks takes seconds, and does not show that nobody changes the list.
+func TestLocksThatAreTooManyAreReadOnce(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	mustBlock(t, l, "203.0.113.7")
+	asked := 0
+	l.locked = func(string) (bool, error) {
+		asked++
+		return false, lockfile.ErrTooManyLocks
+	}
+	if got := listing(t, l); got.IPsTotal != 1 || !*got.InSync || asked != 1 {
+		t.Errorf("asked %d times: %+v", asked, got)
 	}
 }
 

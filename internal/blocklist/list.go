@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/lockfile"
 )
 
 // DefaultPath is where the list is kept. Everyone can read it, so that finding out
@@ -37,12 +38,13 @@ type List struct {
 	now          func() time.Time
 	lockTimeout  time.Duration
 	readInterval time.Duration // between two readings of the same
+	locked       func(path string) (bool, error)
 }
 
 // New returns the list kept at path. backend is asked when the packet filter is
 // needed, and not before. allow holds what the configuration protects.
 func New(path string, backend func(context.Context) (Backend, error), hostContext HostContext, killer ConnKiller, allow []netip.Prefix) *List {
-	return &List{path, backend, hostContext, killer, allow, time.Now, lockTimeout, readInterval}
+	return &List{path, backend, hostContext, killer, allow, time.Now, lockTimeout, readInterval, lockfile.Locked}
 }
 
 // filter returns the packet filter.

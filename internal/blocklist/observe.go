@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"context"
 	"time"
-
-	"sentinel/internal/lockfile"
 )
 
 // How often, and at which interval, the kernel is read until what it shows can be
@@ -24,6 +22,7 @@ const (
 // part of a large set while it rearranges it.
 func (l *List) observe(ctx context.Context, b Backend, known fileContent) (fileContent, *filterState, error) {
 	var last, before *filterState // before is set when nothing was under way
+	unsure := false               // whether a change is under way is not known, and not asked again
 	for range maxReads {
 		blocks, effective, err := loaded(ctx, b)
 		if err != nil {
@@ -34,7 +33,11 @@ func (l *List) observe(ctx context.Context, b Backend, known fileContent) (fileC
 		if err != nil { // it was damaged just now, of which the next run tells
 			return known, k, nil
 		}
-		calm := again.missing == known.missing && bytes.Equal(again.raw, known.raw) && !lockfile.Locked(l.lockPath())
+		calm := again.missing == known.missing && bytes.Equal(again.raw, known.raw) && !unsure
+		if calm {
+			held, err := l.locked(l.lockPath())
+			calm, unsure = !held && err == nil, err != nil
+		}
 		known = again
 		if calm && (k.matches(known.entries, l.now()) || k.same(before)) {
 			return known, k, nil

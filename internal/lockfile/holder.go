@@ -4,7 +4,10 @@ package lockfile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,20 +16,23 @@ import (
 	"syscall"
 )
 
-// Bounds of the search for a holder.
-const (
-	maxLocks = 1 << 20 // bytes of /proc/locks, some 15,000 locks
-	maxOpen  = 256     // files of each process that are inspected
-)
+// maxOpen is how many files of each process are inspected.
+const maxOpen = 256
 
 // Locked reports whether a process holds a flock(2) lock on the file at path. It relies on
 // /proc/locks, so it returns false on systems without that file and for holders in another
-// container.
-func Locked(path string) bool { return len(holders(path)) > 0 }
+// container. It fails with [ErrTooManyLocks] where none was found among those that were read.
+func Locked(path string) (held bool, err error) {
+	err = eachHolder(path, func(int) bool {
+		held = true
+		return false
+	})
+	return held, err
+}
 
 // holderOf returns the process that holds a flock(2) lock on the file at path, or 0 if that is not
 // certain. Only root can inspect root's processes.
-func holderOf(path string) int {
+func holderOf(path string) (holder int) {
 	file, err := os.Stat(path)
 	if err != nil {
 		return 0
@@ -39,25 +45,39 @@ func holderOf(path string) int {
 	return 0
 }
 
-// holders lists the processes that have locked a file with the inode number of the one at path and
-// are the owner's of that file, or root's: files of other file systems have the same numbers, and
-// anybody may lock those.
-func holders(path string) []int {
+// holders lists the processes that hold a flock(2) lock on the file at path, as far as they are found.
+func holders(path string) (found []int) {
+	eachHolder(path, func(pid int) bool { //nolint:errcheck // the others are not found
+		if !slices.Contains(found, pid) {
+			found = append(found, pid)
+		}
+		return true
+	})
+	return found
+}
+
+// eachHolder calls f, until that returns false, with the processes that have locked a file with the inode number
+// of the one at path and are the owner's of that file, or root's: files of other file systems have the same
+// numbers, and anybody may lock those.
+func eachHolder(path string, f func(pid int) (more bool)) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil
+		return nil //nolint:nilerr // nobody has locked what is not there
 	}
 	file, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return nil
 	}
-	f, err := os.Open("/proc/locks")
-	if err != nil {
+	locks, err := os.Open("/proc/locks")
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	defer f.Close() //nolint:errcheck // only read from
-	return slices.DeleteFunc(parseLocks(readUpTo(f, maxLocks), file.Ino), func(pid int) bool {
-		return isOthers(filepath.Join("/proc", strconv.Itoa(pid)), file.Uid)
+	if err != nil {
+		return err
+	}
+	defer locks.Close() //nolint:errcheck // only read from
+	return eachFlock(locks, file.Ino, func(pid int) bool {
+		return isOthers(filepath.Join("/proc", strconv.Itoa(pid)), file.Uid) || f(pid)
 	})
 }
 
@@ -89,37 +109,17 @@ func realUID(dir string) string {
 	return ""
 }
 
-// readUpTo reads a file of unknown size.
-func readUpTo(f *os.File, limit int) string {
-	var all strings.Builder
-	part := make([]byte, 64<<10)
-	for all.Len() < limit {
-		n, err := f.Read(part)
-		all.Write(part[:n])
-		if err != nil || n == 0 {
-			break
-		}
-	}
-	return all.String()
-}
-
-// parseLocks returns the processes that hold a flock(2) lock on an inode. The lines are those of
-// proc_locks(5), "1: FLOCK ADVISORY WRITE 812 fe:01:131 0 EOF"; those with an arrow wait for a
-// lock. The device is not compared, because overlay file systems show a different one here than
-// stat(2) does.
-func parseLocks(text string, inode uint64) []int {
-	var found []int
+// eachFlock calls f with the processes that hold a flock(2) lock on an inode, until it returns false. The device
+// is not compared, because overlay file systems show a different one here than stat(2) does.
+func eachFlock(locks io.Reader, inode uint64, f func(pid int) (more bool)) error {
 	suffix := fmt.Sprintf(":%d", inode)
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if len(fields) < 6 || fields[1] != "FLOCK" || !strings.HasSuffix(fields[5], suffix) {
-			continue
+	return EachLock(locks, func(fields []string) bool {
+		if fields[1] != "FLOCK" || !strings.HasSuffix(fields[5], suffix) {
+			return true
 		}
-		if pid, err := strconv.Atoi(fields[4]); err == nil && pid > 0 && !slices.Contains(found, pid) {
-			found = append(found, pid)
-		}
-	}
-	return found
+		pid, err := strconv.Atoi(fields[4])
+		return err != nil || pid < 1 || f(pid)
+	})
 }
 
 // hasOpen reports whether a process has a file open.

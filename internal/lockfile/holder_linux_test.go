@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -19,15 +20,32 @@ import (
 	"sentinel/internal/testenv/deadfuse"
 )
 
+func isLocked(t *testing.T, path string) bool {
+	t.Helper()
+	held, err := Locked(path)
+	if err != nil {
+		t.Error(err)
+	}
+	return held
+}
+
+func flocksIn(text string, inode uint64) (found []int) {
+	eachFlock(strings.NewReader(text), inode, func(pid int) bool {
+		found = append(found, pid)
+		return true
+	})
+	return found
+}
+
 func TestHolderOfALockIsFound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
-	if Locked(path) || holderOf(path) != 0 {
+	if isLocked(t, path) || holderOf(path) != 0 {
 		t.Error("a file that is not there is locked")
 	}
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if Locked(path) || holderOf(path) != 0 {
+	if isLocked(t, path) || holderOf(path) != 0 {
 		t.Error("a file that nobody locked is locked")
 	}
 	other := exec.Command("/usr/bin/flock", path, "/bin/sleep", "60")
@@ -39,9 +57,40 @@ func TestHolderOfALockIsFound(t *testing.T) {
 		syscall.Kill(-other.Process.Pid, syscall.SIGKILL) // sleep has the lock too
 		other.Wait()
 	})
-	testenv.WaitFor(t, "the lock", func() bool { return Locked(path) })
+	testenv.WaitFor(t, "the lock", func() bool { return isLocked(t, path) })
 	if got := holderOf(path); got != other.Process.Pid {
 		t.Errorf("process %d holds it, want %d", got, other.Process.Pid)
+	}
+}
+
+// Any user can hold thousands of locks, behind which that of sentinel stands.
+func TestManyLocksDoNotHideAHolder(t *testing.T) {
+	hold := testenv.ManyLocks(t, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX) })
+	path := filepath.Join(t.TempDir(), "a.lock")
+	hold(path)
+	if !isLocked(t, path) || holderOf(path) == 0 {
+		t.Errorf("not locked, or by process %d", holderOf(path))
+	}
+}
+
+// What is not read may hold the lock.
+func TestAPartOfTheLocksShowsNoFreeFile(t *testing.T) {
+	const one = "1: POSIX  ADVISORY  WRITE 812 fe:01:131 0 EOF\n"
+	n := 0
+	count := func([]string) bool {
+		n++
+		return true
+	}
+	if err := EachLock(strings.NewReader(strings.Repeat(one, maxLocks/len(one)+9)), count); !errors.Is(err, ErrTooManyLocks) || n < maxLocks/len(one) {
+		t.Errorf("%d locks: %v", n, err)
+	}
+	n = 0
+	if err := EachLock(strings.NewReader(strings.Repeat(one, 40_000)), count); err != nil || n != 40_000 {
+		t.Errorf("%d locks: %v", n, err)
+	}
+	n = 0
+	if err := EachLock(strings.NewReader(strings.Repeat(one, 9)), func([]string) bool { n++; return n < 3 }); err != nil || n != 3 {
+		t.Errorf("%d locks: %v", n, err)
 	}
 }
 
@@ -77,14 +126,14 @@ func TestLocksOfOthersDoNotHideAHolder(t *testing.T) {
 		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 		testenv.WaitFor(t, "a lock", func() bool {
 			all, err := os.ReadFile("/proc/locks")
-			return err == nil && slices.Contains(parseLocks(string(all), inodes[0]), cmd.Process.Pid)
+			return err == nil && slices.Contains(flocksIn(string(all), inodes[0]), cmd.Process.Pid)
 		})
 		return cmd.Process.Pid
 	}
 	for range 20 {
 		hold(files[1], testenv.Nobody)
 	}
-	if Locked(files[0]) {
+	if isLocked(t, files[0]) {
 		t.Error("locks on another file count")
 	}
 	holder := hold(files[0], 0)
@@ -139,10 +188,10 @@ func TestLocksAreParsed(t *testing.T) {
 6: FLOCK  ADVISORY  WRITE 0 fe:01:131 0 EOF
 7: FLOCK  ADVISORY
 `
-	if got := parseLocks(text, 131); !slices.Equal(got, []int{812, 813}) {
+	if got := flocksIn(text, 131); !slices.Equal(got, []int{812, 813}) {
 		t.Errorf("got %v", got)
 	}
-	if got := parseLocks("", 131); got != nil {
+	if got := flocksIn("", 131); got != nil {
 		t.Errorf("got %v", got)
 	}
 }
@@ -150,7 +199,7 @@ func TestLocksAreParsed(t *testing.T) {
 func FuzzParseLocks(f *testing.F) {
 	f.Add("1: FLOCK  ADVISORY  WRITE 812 fe:01:131 0 EOF\n", uint64(131))
 	f.Fuzz(func(t *testing.T, text string, inode uint64) {
-		found := parseLocks(text, inode)
+		found := flocksIn(text, inode)
 		if slices.ContainsFunc(found, func(pid int) bool { return pid < 1 }) {
 			t.Errorf("%v", found)
 		}
