@@ -43,7 +43,7 @@ func Check(ctx context.Context, source Source, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{Manager: pending.Manager, Busy: pending.Busy, Unavailable: answer.Gaps{}}
+	r := Report{Manager: pending.Manager, Busy: pending.busy(), Unavailable: answer.Gaps{}}
 	r.pending(pending)
 	r.none(pending, o.Now)
 	r.age(pending.Refreshed, o.Now)
@@ -59,6 +59,14 @@ func Check(ctx context.Context, source Source, o Options) (Report, error) {
 	}
 	r.cut(o.Limit, most, names)
 	return r, nil
+}
+
+// busy is nil where it is not known whether another program uses the manager.
+func (p Pending) busy() *bool {
+	if slices.ContainsFunc(p.Gaps, func(g answer.Gap) bool { return g.Field == BusyField }) {
+		return nil
+	}
+	return &p.Busy
 }
 
 func (r *Report) pending(p Pending) {

@@ -79,11 +79,24 @@ func TestReportSaysWhatIsPendingAndHowOldThatIs(t *testing.T) {
 			{"vim", "9.0", "9.1", Held, new(true)}, {"curl", "8.0", "8.1", Phased, new(false)}, {"emacs", "29", "30", Held, new(false)}, {"gimp", "2", "3", KeptBack, new(false)},
 		},
 		Held: new(2), Phased: new(1), KeptBack: new(1), WithheldSecurity: new(1), Installs: new(2), Removes: new(1),
-		ListAgeSeconds: new(int64(5400)), Busy: true, RebootRequired: new(true), RebootReason: "Kernel 6.1.0-30 is installed, 6.1.0-25 is running.",
+		ListAgeSeconds: new(int64(5400)), Busy: new(true), RebootRequired: new(true), RebootReason: "Kernel 6.1.0-30 is installed, 6.1.0-25 is running.",
 		Unavailable: answer.Gaps{},
 	}
 	if diff := cmp.Diff(want, check(t, full(), DefaultLimit)); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
+func TestAManagerThatMayBeInUseIsNotFree(t *testing.T) {
+	f := full()
+	f.pending.Busy = false
+	if got := check(t, f, DefaultLimit).Busy; got == nil || *got {
+		t.Errorf("free: %v", got)
+	}
+	f.pending.Gaps.Note(BusyField, "too many locks")
+	got := check(t, f, DefaultLimit)
+	if got.Busy != nil || !cmp.Equal(got.Unavailable, answer.Gaps{{Field: "busy", Reason: "too many locks"}}) {
+		t.Errorf("%v, %v", got.Busy, got.Unavailable)
 	}
 }
 

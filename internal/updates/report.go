@@ -22,7 +22,7 @@ type Report struct {
 	Removes          *int          `json:"removes,omitempty"`                                       // packages that updating everything would remove
 	Truncated        bool          `json:"truncated"`                                               // some list is shorter than its total
 	ListAgeSeconds   *int64        `json:"list_age_seconds,omitempty"`                              // since the package lists last changed or were found current
-	Busy             bool          `json:"busy"`                                                    // another program is using the package manager: the answer may be about to change
+	Busy             *bool         `json:"busy,omitempty"`                                          // another program is using the package manager: the answer may be about to change; absent when unknown
 	RebootRequired   *bool         `json:"reboot_required,omitempty"`                               // by updates that are already installed
 	RebootReason     string        `json:"reboot_reason,omitempty"`                                 // why, when it is
 	Unavailable      answer.Gaps   `json:"unavailable" schema:"brief"`                              // what could not be read, and why

@@ -48,9 +48,12 @@ type Pending struct {
 	// time is unknown.
 	Refreshed time.Time
 	Doubt     error       // why no update in the lists does not mean that none waits; nil where it does
-	Busy      bool        // another program holds the lock of the manager
+	Busy      bool        // another program holds the lock of the manager; false with [BusyField] in Gaps is unknown
 	Gaps      answer.Gaps // what else is missing, by the fields of Report
 }
+
+// BusyField is the field of Report that tells whether another program uses the manager.
+const BusyField = "busy"
 
 // maxListAge is how old package lists may be in which no update shows that none waits: those of a
 // machine that fetches them each week at least, which is what the audit passes.

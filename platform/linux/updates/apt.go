@@ -58,14 +58,15 @@ func (a apt) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	}
 	p := updates.Pending{
 		Updates: plan.updates, Security: securityNames(plan.updates), Extra: &plan.extra,
-		Busy: m.locked("var/lib/dpkg/lock-frontend", "var/lib/dpkg/lock", aptLists+"/lock"),
 	}
+	p.Busy, err = m.locked("var/lib/dpkg/lock-frontend", "var/lib/dpkg/lock", aptLists+"/lock")
+	p.Gaps.Add(updates.BusyField, err)
 	switch lists := a.lists(m); {
 	case lists != nil:
 		p.Refreshed, _ = newest(lists...)
 		a.security(m, &p)
 	case len(plan.updates) == 0:
-		return updates.Pending{Busy: p.Busy, Unknown: errNeverFetched("apt")}, nil
+		return updates.Pending{Busy: p.Busy, Gaps: p.Gaps, Unknown: errNeverFetched("apt")}, nil
 	}
 	a.withheld(ctx, m, plan, &p)
 	return p, nil

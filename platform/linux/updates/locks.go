@@ -3,61 +3,76 @@
 package updates
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"strings"
-	"syscall"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
+	"sentinel/internal/lockfile"
 	"sentinel/platform/unix/hostfile"
 )
 
-// maxLocks caps how much of /proc/locks is read, in bytes.
-const maxLocks = 1 << 20
-
-// locked reports whether a process holds a lock on one of the files. Without root they cannot be
-// opened, but the kernel lists all locks by inode number, which everyone may read (proc_locks(5)).
-// Locks of processes outside this PID namespace are not listed.
-func (m machine) locked(names ...string) bool {
-	raw, err := hostfile.Head(m.path("proc/locks"), maxLocks)
-	if err != nil {
-		return false
-	}
-	held := lockedFiles(raw)
+// locked reports whether a process holds a lock on one of the files. It fails where that is not known.
+func (m machine) locked(names ...string) (held bool, err error) {
+	var closed []string
 	for _, name := range names {
-		if held[fileNumber(m.path(name))] {
-			return true
+		one, failed := isLocked(m.path(name))
+		switch {
+		case one:
+			return true, nil
+		case errors.Is(failed, fs.ErrNotExist):
+		case errors.Is(failed, fs.ErrPermission):
+			closed = append(closed, m.path(name))
+		default:
+			err = errors.Join(err, failed)
 		}
 	}
-	return false
-}
-
-// lockedFiles returns the files with an exclusive lock in /proc/locks, each as "fe:00:1234".
-func lockedFiles(raw []byte) map[string]bool {
-	files := map[string]bool{}
-	for line := range bytes.Lines(raw) {
-		// "1: POSIX ADVISORY WRITE 115 fe:00:9985986 0 EOF"; waiters have an arrow after the
-		// number.
-		f := strings.Fields(string(line))
-		if len(f) >= 8 && f[1] == "POSIX" && f[3] == "WRITE" {
-			files[f[5]] = true
-		}
+	if len(closed) == 0 {
+		return false, err
 	}
-	return files
+	held, failed := m.listed(closed)
+	if held {
+		return true, nil
+	}
+	return false, errors.Join(err, failed)
 }
 
-// fileNumber names a file as the kernel does in /proc/locks, or is empty.
-func fileNumber(path string) string {
-	info, err := os.Stat(path)
+// listed looks for files that only root can open in the list of all locks, which everyone may read: by inode
+// number (proc_locks(5)). Locks of processes outside this PID namespace are not listed.
+func (m machine) listed(paths []string) (held bool, err error) {
+	var numbers []string
+	for _, path := range paths {
+		number, err := fileNumber(path)
+		if err != nil {
+			return false, err
+		}
+		numbers = append(numbers, number)
+	}
+	locks, err := hostfile.Open(m.path("proc/locks"))
 	if err != nil {
-		return ""
+		return false, err
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return ""
+	defer locks.Close() //nolint:errcheck // only read from
+	err = lockfile.EachLock(locks, func(fields []string) bool {
+		held = isWriteLock(fields) && slices.Contains(numbers, fields[5])
+		return !held
+	})
+	return held, err
+}
+
+// isWriteLock says that a line of /proc/locks is of a process that keeps others from reading. That of a process
+// which waits has an arrow after the number.
+func isWriteLock(fields []string) bool { return fields[1] == "POSIX" && fields[3] == "WRITE" }
+
+// fileNumber names a file as the kernel does in /proc/locks.
+func fileNumber(path string) (string, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return "", &os.PathError{Op: "stat", Path: path, Err: err}
 	}
 	device := uint64(st.Dev) //nolint:unconvert // signed on another system
-	return fmt.Sprintf("%02x:%02x:%d", unix.Major(device), unix.Minor(device), st.Ino)
+	return fmt.Sprintf("%02x:%02x:%d", unix.Major(device), unix.Minor(device), st.Ino), nil
 }
