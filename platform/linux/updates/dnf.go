@@ -55,6 +55,7 @@ func (d dnf) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	}
 	fetched := d.lists(m)
 	p := updates.Pending{Updates: parseDNF(r.Stdout)}
+	m.busy(&p)
 	p.Refreshed, _ = newest(fetched...)
 	if len(fetched) == 0 && len(p.Updates) == 0 {
 		return updates.Pending{Unknown: errNeverFetched("dnf")}, nil

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,6 +57,37 @@ func repository(t *testing.T, dir, secure string) {
 	for _, file := range []string{"/etc/yum.repos.d/local.repo", "/etc/zypp/repos.d/local.repo"} {
 		empty(t, filepath.Dir(file))
 		write(t, file, "[local]\nname=Local ü\nbaseurl=file://"+dir+"\ngpgcheck=0\nenabled=1\nautorefresh=0\n")
+	}
+}
+
+// duringRPM installs a package with rpm, and calls f before that goes on.
+func duringRPM(t *testing.T, f func()) {
+	t.Helper()
+	testenv.HangGuard(t)
+	const gate = rpms + "/gate"
+	must(t, syscall.Mkfifo(gate, 0o600))
+	write(t, rpms+"/slow.spec", "Name: slow\nVersion: 1\nRelease: 1\nSummary: x\nLicense: x\nBuildArch: noarch\n%description\nx\n%pre\nread x < "+gate+"\n%files\n")
+	command(t, "rpmbuild", "--quiet", "--define", "_topdir "+rpms+"/build", "--define", "_rpmdir "+rpms+"/slow", "-bb", rpms+"/slow.spec")
+	c := exec.Command("rpm", "-i", "--force-debian", "--nodeps", rpms+"/slow/noarch/slow-1-1.noarch.rpm")
+	must(t, c.Start())
+	w, err := os.OpenFile(gate, os.O_WRONLY, 0) // waits until the package is being installed
+	must(t, err)
+	f()
+	must(t, w.Close())
+	c.Wait() // read has found no line
+}
+
+func busyDuringRPM(t *testing.T) {
+	if p := pendingHere(t); p.Busy {
+		t.Error("busy before")
+	}
+	duringRPM(t, func() {
+		if p := pendingHere(t); !p.Busy || len(p.Updates) != 2 {
+			t.Errorf("%+v", p)
+		}
+	})
+	if p := pendingHere(t); p.Busy {
+		t.Error("busy afterwards")
 	}
 }
 
@@ -105,6 +137,7 @@ func TestDNFOnAMachineOfItsOwn(t *testing.T) {
 			}
 		})
 	}
+	t.Run("while rpm installs", busyDuringRPM)
 	t.Run("left out", func(t *testing.T) {
 		const file = "/etc/yum.repos.d/local.repo"
 		before, err := os.ReadFile(file)
@@ -189,6 +222,7 @@ func TestZypperOnAMachineOfItsOwn(t *testing.T) {
 			}
 		})
 	}
+	t.Run("while rpm installs", busyDuringRPM)
 	t.Run("left out", func(t *testing.T) {
 		expect(t, "withheld without a lock", []updates.Withheld{}, pendingHere(t).Withheld)
 		command(t, "zypper", "--non-interactive", "addlock", "secure")

@@ -48,3 +48,13 @@ func fillCurrent(list []updates.Package, installed map[string]string) {
 		list[i].Current = installed[list[i].Name]
 	}
 }
+
+// rpmLocks are what rpm keeps locked during a transaction, whoever started it (%_rpmlock_path).
+var rpmLocks = []string{"usr/lib/sysimage/rpm/.rpm.lock", "var/lib/rpm/.rpm.lock"}
+
+// busy tells whether a transaction of rpm goes on.
+func (m machine) busy(p *updates.Pending) {
+	held, err := m.locked(rpmLocks...)
+	p.Busy = held
+	p.Gaps.Add(updates.BusyField, err)
+}

@@ -45,6 +45,7 @@ func (z zypper) pending(ctx context.Context, m machine) (updates.Pending, error)
 		return updates.Pending{}, err
 	}
 	p := updates.Pending{Updates: answer.packages()}
+	m.busy(&p)
 	p.Refreshed, _ = newest(fetched...)
 	if answer.skipped && len(p.Updates) == 0 {
 		return updates.Pending{}, zypperFault(zypperSkipped, answer.errors)
