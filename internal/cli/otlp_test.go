@@ -185,6 +185,17 @@ func TestEventsAreWhatHasChanged(t *testing.T) {
 	}
 }
 
+// The name of a process says nothing of whose it was.
+func TestAKillHasTheUserOfTheProcess(t *testing.T) {
+	d := &healthDocument{Report: health.Report{OOMEvents: []health.OOMEvent{{Process: "mysqld", Unit: "user@1500.service/mysql.service", User: "bob", Time: "2026-03-01T11:00:00Z"}}}}
+	want := []otlp.Attribute{
+		{Key: "process.executable.name", Value: "mysqld"}, {Key: "sentinel.unit", Value: "user@1500.service/mysql.service"}, {Key: "process.owner", Value: "bob"},
+	}
+	if got := d.killEvents(time.Time{}); len(got) != 1 || !slices.Equal(got[0].Attributes, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // An event that was neither taken nor kept is told by the next report.
 func TestEventsThatAreLostAreToldAgain(t *testing.T) {
 	s := session{stateDir: t.TempDir()}
