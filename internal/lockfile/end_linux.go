@@ -24,12 +24,7 @@ func endStuck(path string) (ended bool) {
 	if err != nil || !ownProc() {
 		return false
 	}
-	// The one that signed comes first: who holds locks enough can push it out of /proc/locks.
-	list := holders(path)
-	if h, ok := signed(path); ok {
-		list = append([]int{h.PID}, list...)
-	}
-	for _, pid := range list {
+	for _, pid := range holders(path) {
 		ended = endIfStuck(pid, path, file) || ended
 	}
 	return ended

@@ -58,7 +58,8 @@ func holders(path string) (found []int) {
 
 // eachHolder calls f, until that returns false, with the processes that have locked a file with the inode number
 // of the one at path and are the owner's of that file, or root's: files of other file systems have the same
-// numbers, and anybody may lock those.
+// numbers, and anybody may lock those. The one that signed comes first: locks of others can push it out of
+// /proc/locks, and where they end while that is read, what stands behind them moves and is passed over.
 func eachHolder(path string, f func(pid int) (more bool)) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -66,6 +67,9 @@ func eachHolder(path string, f func(pid int) (more bool)) error {
 	}
 	file, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
+		return nil
+	}
+	if h, ok := signed(path); ok && hasOpen(h.PID, info) && !f(h.PID) {
 		return nil
 	}
 	locks, err := os.Open("/proc/locks")

@@ -3,11 +3,13 @@
 package lockfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -65,7 +67,12 @@ func TestHolderOfALockIsFound(t *testing.T) {
 
 // Any user can hold thousands of locks, behind which that of sentinel stands.
 func TestManyLocksDoNotHideAHolder(t *testing.T) {
-	hold := testenv.ManyLocks(t, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX) })
+	var release func() // kept, so that the file is not closed
+	hold := testenv.ManyLocks(t, func(path string) (err error) {
+		release, err = Exclude(context.Background(), path, long)
+		return err
+	})
+	defer runtime.KeepAlive(&release)
 	path := filepath.Join(t.TempDir(), "a.lock")
 	hold(path)
 	if !isLocked(t, path) || holderOf(path) == 0 {

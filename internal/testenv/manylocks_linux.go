@@ -19,7 +19,7 @@ const lockedEnv = "SENTINEL_TEST_LOCKED"
 
 // ManyLocks returns what has another process lock a file, and then 30,000 times parts of others, behind which the
 // first stands in /proc/locks. They go with the test. It runs the calling test again, which must call this first.
-func ManyLocks(t testing.TB, lock func(fd int) error) (hold func(path string)) {
+func ManyLocks(t testing.TB, lock func(path string) error) (hold func(path string)) {
 	t.Helper()
 	if locked := os.Getenv(lockedEnv); locked != "" {
 		holdMany(locked, lock)
@@ -55,7 +55,7 @@ func startHolding(t testing.TB, path string) {
 }
 
 // holdMany never returns. The kernel has a list for each processor, with the newest first, so all are taken on one.
-func holdMany(path string, lock func(fd int) error) {
+func holdMany(path string, lock func(path string) error) {
 	runtime.LockOSThread()
 	var own, one unix.CPUSet
 	must(unix.SchedGetaffinity(0, &own))
@@ -65,10 +65,11 @@ func holdMany(path string, lock func(fd int) error) {
 		}
 	}
 	must(unix.SchedSetaffinity(0, &one))
-	must(lock(openToLock(path)))
+	must(lock(path))
 	for range 150 {
 		other := path + ".other"
-		fd := openToLock(other)
+		fd, err := unix.Open(other, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+		must(err)
 		must(os.Remove(other))
 		for part := range int64(200) {
 			must(unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: 1000 - 2*part, Len: 1}))
@@ -77,12 +78,6 @@ func holdMany(path string, lock func(fd int) error) {
 	fmt.Println("ready")
 	io.Copy(io.Discard, os.Stdin)
 	os.Exit(0)
-}
-
-func openToLock(path string) int {
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
-	must(err)
-	return fd
 }
 
 func must(err error) {
