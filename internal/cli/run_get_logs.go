@@ -101,7 +101,9 @@ func (d *logsDocument) verdict(p *page) {
 		p.verdict(calm, "LOGS", "No line"+of+" matches, "+span+".")
 	case d.raw:
 		p.verdict(calm, "LOGS", fmt.Sprintf("The newest %d of %s%s, %s.", len(d.Lines), counted(*d.LinesTotal, "line"), of, span))
-	case d.ErrorsTotal != nil && *d.ErrorsTotal > 0:
+	case d.ErrorsTotal == nil:
+		p.verdict(warn, "LOGS", fmt.Sprintf("%s%s in %s, none an error, and not everything could be read, %s.", counted(*d.LinesTotal, "line"), of, counted(d.PatternsTotal, "pattern"), span))
+	case *d.ErrorsTotal > 0:
 		p.verdict(warn, "ERRORS", fmt.Sprintf("%s%s in %s, %s, %s.", counted(*d.LinesTotal, "line"), of, counted(d.PatternsTotal, "pattern"), errorsText(*d.ErrorsTotal), span))
 	default:
 		p.verdict(calm, "LOGS", fmt.Sprintf("%s%s in %s, none an error, %s.", counted(*d.LinesTotal, "line"), of, counted(d.PatternsTotal, "pattern"), span))

@@ -51,10 +51,16 @@ func TestLogsFitTheScreen(t *testing.T) {
 	if got := string(p.bytes()); !p.fits() || !strings.HasPrefix(got, "ERRORS: 3000000 lines in 8000 patterns, 5 of them errors, ") || !strings.Contains(got, "sentinel --logs --raw --unit web.service") {
 		t.Errorf("%s", got)
 	}
-	d := &logsDocument{Report: logs.Report{Unit: "web.service", Boots: 2, BootedBefore: "2026-03-04T11:00:00Z", LinesTotal: new(1), PatternsTotal: 1, Patterns: []logs.Pattern{{Count: 1, Sample: "hello"}}}}
+	d := &logsDocument{Report: logs.Report{Unit: "web.service", Boots: 2, BootedBefore: "2026-03-04T11:00:00Z", LinesTotal: new(1), ErrorsTotal: new(0), PatternsTotal: 1, Patterns: []logs.Pattern{{Count: 1, Sample: "hello"}}}}
 	p = newPage(80, false)
 	d.view(p)
 	if got := string(p.bytes()); !strings.Contains(got, "LOGS: 1 line of web.service in 1 pattern, none an error") || !strings.Contains(got, "the newest of 2 boots") || wrongPlural.MatchString(got) {
+		t.Errorf("%s", got)
+	}
+	d.ErrorsTotal = nil
+	p = newPage(80, false)
+	d.view(p)
+	if got := string(p.bytes()); !strings.Contains(strings.Join(strings.Fields(got), " "), "1 pattern, none an error, and not everything could be read, ") {
 		t.Errorf("%s", got)
 	}
 	d.LinesTotal, d.Patterns = new(0), nil

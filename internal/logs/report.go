@@ -109,9 +109,11 @@ func Read(ctx context.Context, source Source, r Request, now time.Time) (*Report
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	report := &Report{Since: stamp(s.Since), Until: stamp(s.Until), Unit: s.Unit, LinesTotal: c.known(c.matching, coverage), ErrorsTotal: c.known(c.errors, coverage), Logs: coverage.Logs, Unavailable: answer.Gaps{}}
+	late := bounded.Err() != nil
+	partly := late || c.full || coverage.Incomplete
+	report := &Report{Since: stamp(s.Since), Until: stamp(s.Until), Unit: s.Unit, LinesTotal: known(c.matching, partly), ErrorsTotal: known(c.errors, partly), Logs: coverage.Logs, Unavailable: answer.Gaps{}}
 	c.complete(report, rows)
-	report.missing(coverage, c, bounded.Err() != nil)
+	report.missing(coverage, c, late)
 	return report, nil
 }
 
@@ -180,9 +182,9 @@ func appendLower(out, text []byte) []byte {
 	return out
 }
 
-// known is a count, or nil for none where something was not read.
-func (c *collector) known(n int, coverage Coverage) *int {
-	if n == 0 && (coverage.Incomplete || c.full) {
+// known is a count, or nil for none where not everything was read.
+func known(n int, partly bool) *int {
+	if n == 0 && partly {
 		return nil
 	}
 	return &n

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sentinel/internal/fault"
@@ -222,6 +223,20 @@ func TestErrorsAndGapsOfTheSource(t *testing.T) {
 	if _, err := Read(ctx, &fakeSource{}, Request{}, noon); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+}
+
+// What was not reached within the time may hold an error.
+func TestNoneWithinTheTimeIsNotZero(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		endless := func(int) Entry { time.Sleep(2 * time.Second); return entry(0, 6, "web.service", "web", "all is well") }
+		r := report(t, &fakeSource{endless: endless}, Request{})
+		if r.ErrorsTotal != nil || r.LinesTotal == nil || *r.LinesTotal != 13 {
+			t.Errorf("%+v", r)
+		}
+		if r := report(t, &fakeSource{endless: endless}, Request{Text: "nothing"}); r.LinesTotal != nil || r.ErrorsTotal != nil {
+			t.Errorf("%+v", r)
+		}
+	})
 }
 
 // However much there is, memory and the answer have bounds, and what was cut is told.
