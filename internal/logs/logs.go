@@ -36,6 +36,7 @@ type Entry struct {
 	User     bool   // a person wrote it, or what runs for one, as far as the system tells
 	Boot     uint64 // the same for all entries of one boot; 0 if unknown
 	Text     []byte
+	TooLong  bool // the text was too long to be read; Text says so
 }
 
 // A Selection says which entries are wanted. The source leaves out the others, but for Text.

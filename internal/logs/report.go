@@ -110,7 +110,7 @@ func Read(ctx context.Context, source Source, r Request, now time.Time) (*Report
 		return nil, err
 	}
 	late := bounded.Err() != nil
-	partly := late || c.full || coverage.Incomplete
+	partly := late || c.full || coverage.Incomplete || c.tooLong > 0 && len(c.text) > 0
 	report := &Report{Since: stamp(s.Since), Until: stamp(s.Until), Unit: s.Unit, LinesTotal: known(c.matching, partly), ErrorsTotal: known(c.errors, partly), Logs: coverage.Logs, Unavailable: answer.Gaps{}}
 	c.complete(report, rows)
 	report.missing(coverage, c, late)
@@ -126,6 +126,7 @@ type collector struct {
 	size     int
 	matching int
 	errors   int                  // of these, with the priority of an error
+	tooLong  int                  // of those seen, with a text that was not read
 	full     bool                 // a bound was reached
 	boots    map[uint64]time.Time // time of the oldest entry
 	lower    []byte
@@ -135,6 +136,9 @@ type collector struct {
 func (c *collector) add(e Entry) bool {
 	c.seen++
 	c.size += len(e.Text)
+	if e.TooLong {
+		c.tooLong++
+	}
 	if e.Boot != 0 {
 		if first, ok := c.boots[e.Boot]; len(c.boots) < maxRows && (!ok || e.Time.Before(first)) {
 			c.boots[e.Boot] = e.Time
@@ -161,7 +165,7 @@ func (c *collector) matches(e Entry) bool {
 	if len(c.text) == 0 {
 		return true
 	}
-	if c.lower = appendLower(c.lower[:0], e.Text); !bytes.Contains(c.lower, c.text) {
+	if c.lower = appendLower(c.lower[:0], e.Text); e.TooLong || !bytes.Contains(c.lower, c.text) {
 		return false
 	}
 	shown := sanitize.Line(string(e.Text), len(e.Text))
@@ -269,6 +273,9 @@ func (r *Report) missing(coverage Coverage, c *collector, late bool) {
 			why += ", from " + r.ReadFrom + " on"
 		}
 		r.Unavailable.Note("older lines", why+"; ask for a shorter time, a unit or a priority")
+	}
+	if c.tooLong > 0 {
+		r.Unavailable.Note("texts", fmt.Sprintf("%d lines are too long to be read: they are counted and not shown, and no text is looked for in them", c.tooLong))
 	}
 	if c.groups != nil && c.groups.forgotten > 0 {
 		r.Unavailable.Note("patterns", fmt.Sprintf("there are more than %d: %d lines of the least common ones are counted in other_lines, and counts of seldom ones are at least what they say", maxPatterns, c.groups.other))

@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/fault"
 )
 
@@ -187,6 +189,22 @@ func TestATextIsLookedForInWhatIsShown(t *testing.T) {
 		if err != nil || strings.Contains(string(out), "hunter2") {
 			t.Errorf("%s, %v", out, err)
 		}
+	}
+}
+
+// In what was not read there may be any text.
+func TestWhatIsTooLongIsCountedAndNotSearched(t *testing.T) {
+	f := &fakeSource{entries: []Entry{entry(1, 6, "", "app", "(text not shown)"), entry(2, 6, "", "app", "hello")}}
+	f.entries[0].TooLong = true
+	want := answer.Gaps{{Field: "texts", Reason: "1 lines are too long to be read: they are counted and not shown, and no text is looked for in them"}}
+	if r := report(t, f, Request{}); *r.LinesTotal != 2 || *r.ErrorsTotal != 0 || len(r.Patterns) != 2 || !slices.Equal(r.Unavailable, want) {
+		t.Errorf("%+v", r)
+	}
+	if r := report(t, f, Request{Text: "shown"}); r.LinesTotal != nil || len(r.Patterns) != 0 || !slices.Equal(r.Unavailable, want) {
+		t.Errorf("%+v", r)
+	}
+	if r := report(t, f, Request{Text: "hello"}); *r.LinesTotal != 1 || r.ErrorsTotal != nil {
+		t.Errorf("%+v", r)
 	}
 }
 

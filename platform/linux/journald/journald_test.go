@@ -4,6 +4,7 @@ package journald
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -44,7 +45,7 @@ func TestEntriesAreReadAndNothingCanBeAnOption(t *testing.T) {
 	if err != nil || notes != nil || !slices.Equal(got, []string{"1772600767 a", "1772600766 cut o"}) {
 		t.Errorf("%q, %q, %v", got, notes, err)
 	}
-	want := "/usr/bin/journalctl --root=" + root + " --no-pager --output=json --all --reverse --output-fields=" + fields + " --since=@1000.000005 --until=@2000.000000 --lines=7 --priority=4 --unit=nginx.service"
+	want := "/usr/bin/journalctl --root=" + root + " --no-pager --output=json --reverse --output-fields=" + fields + " --since=@1000.000005 --until=@2000.000000 --lines=7 --priority=4 --unit=nginx.service"
 	if run.Ran[0] != want {
 		t.Errorf("ran  %s\nwant %s", run.Ran[0], want)
 	}
@@ -110,6 +111,17 @@ func TestNamesOfUnits(t *testing.T) {
 // realJournal makes a journal of n entries below a root, as journald would.
 func realJournal(t *testing.T, n int) (root, file string) {
 	t.Helper()
+	var export strings.Builder
+	for i := range n {
+		fmt.Fprintf(&export, "__REALTIME_TIMESTAMP=%d\n__MONOTONIC_TIMESTAMP=%d\n_BOOT_ID=%s\n_MACHINE_ID=%s\nPRIORITY=%d\n_PID=812\nSYSLOG_IDENTIFIER=sshd\n_SYSTEMD_UNIT=ssh.service\nMESSAGE=Failed password, attempt %d\n\n",
+			1772600000000000+int64(i)*1000000, 1+i, otherID, ownID, 3+i%4, i)
+	}
+	return imported(t, export.String())
+}
+
+// imported makes a journal of entries in the export format of systemd.
+func imported(t *testing.T, export string) (root, file string) {
+	t.Helper()
 	const writer = "/usr/lib/systemd/systemd-journal-remote"
 	_, err := os.Stat(writer)
 	testenv.Need(t, err == nil, "systemd-journal-remote writes the journal")
@@ -117,13 +129,8 @@ func realJournal(t *testing.T, n int) (root, file string) {
 	testenv.Need(t, err == nil, "journalctl reads it")
 	root = machine(t, "var/log/journal/"+ownID)
 	file = filepath.Join(root, "var/log/journal", ownID, "system.journal")
-	var export strings.Builder
-	for i := range n {
-		fmt.Fprintf(&export, "__REALTIME_TIMESTAMP=%d\n__MONOTONIC_TIMESTAMP=%d\n_BOOT_ID=%s\n_MACHINE_ID=%s\nPRIORITY=%d\n_PID=812\nSYSLOG_IDENTIFIER=sshd\n_SYSTEMD_UNIT=ssh.service\nMESSAGE=Failed password, attempt %d\n\n",
-			1772600000000000+int64(i)*1000000, 1+i, otherID, ownID, 3+i%4, i)
-	}
 	cmd := exec.Command(writer, "--output="+file, "-")
-	cmd.Stdin = strings.NewReader(export.String())
+	cmd.Stdin = strings.NewReader(export)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -184,5 +191,49 @@ func TestARealJournal(t *testing.T) {
 		if n == 2000 || err == nil && len(notes) == 0 && !j.Oldest(ctx).IsZero() {
 			t.Errorf("%s: %d entries, %q, %v", name, n, notes, err)
 		}
+	}
+}
+
+// A counter counts what programs print.
+type counter struct {
+	sysexec.Runner
+	bytes int
+}
+
+func (c *counter) Run(ctx context.Context, command sysexec.Command) (sysexec.Result, error) {
+	take := command.OnStdout
+	command.OnStdout = func(piece []byte) bool {
+		c.bytes += len(piece)
+		return take(piece)
+	}
+	return c.Runner.Run(ctx, command)
+}
+
+// Any user can send a message of hundreds of megabytes, which takes a few kilobytes in the journal.
+func TestAMessageOfAnyLengthIsNotPrinted(t *testing.T) {
+	var export strings.Builder
+	add := func(at int64, uid int, message string) {
+		fmt.Fprintf(&export, "__REALTIME_TIMESTAMP=%d\n__MONOTONIC_TIMESTAMP=%d\n_BOOT_ID=%s\n_MACHINE_ID=%s\nPRIORITY=6\n_UID=%d\nMESSAGE\n", 1772600000000000+at, 1+at, otherID, ownID, uid)
+		export.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(message))))
+		export.WriteString(message + "\n\n")
+	}
+	add(0, 0, "first\nand second line")
+	for i := range 3 {
+		add(int64(1+i), 1500, strings.Repeat("\xff", 8<<20))
+	}
+	add(4, 0, "last \xff")
+	root, _ := imported(t, export.String())
+	count := &counter{Runner: sysexec.Host{}}
+	var got []string
+	notes, err := Journal{Root: root, Runner: count}.Read(t.Context(), Query{Priority: -1}, func(e *Entry) bool {
+		got = append(got, fmt.Sprint(e.UID, " ", e.TooLong, " ", string(e.Message)))
+		return true
+	})
+	long := "1500 true (text of more than 4 KiB, not shown)"
+	if want := []string{"0 false last \xff", long, long, long, "0 false first\nand second line"}; err != nil || len(notes) > 0 || !slices.Equal(got, want) {
+		t.Errorf("%.300q, %q, %v", got, notes, err)
+	}
+	if count.bytes > 5*1000 {
+		t.Errorf("%d bytes were printed of 5 entries", count.bytes)
 	}
 }

@@ -19,6 +19,7 @@ type Entry struct {
 	Login    int   // who logged in for that process; 0 if nobody did, or unknown
 	Owner    int   // of the session or the service manager that it is in; 0 if the system's, or unknown
 	Message  []byte
+	TooLong  bool // journalctl does not print the message; Message says so
 	// Unit is the unit that systemd says it is about, or else that of the process that wrote it.
 	Unit       []byte
 	Identifier []byte
@@ -79,6 +80,10 @@ func (s *scanner) scan(line []byte, e *Entry) bool {
 func (s *scanner) member(key []byte, e *Entry) bool {
 	switch string(key) {
 	case "MESSAGE":
+		if e.TooLong = s.tooLong(); e.TooLong {
+			e.Message = tooLong
+			return s.skip()
+		}
 		return s.value(&e.Message)
 	case "SYSLOG_IDENTIFIER":
 		return s.value(&e.Identifier)
@@ -126,6 +131,18 @@ func (s *scanner) user(to *int) bool {
 		*to = int(n)
 	}
 	return ok
+}
+
+// tooLong stands for a message of more than 4 KiB (JSON_THRESHOLD of systemd).
+var tooLong = []byte("(text of more than 4 KiB, not shown)")
+
+// tooLong reports whether a message, or the first of several, is one that journalctl leaves out.
+func (s *scanner) tooLong() bool {
+	value := s.line[s.at:]
+	if several, ok := bytes.CutPrefix(value, []byte("[")); ok {
+		value = bytes.TrimLeft(several, " \t")
+	}
+	return bytes.HasPrefix(value, []byte("null"))
 }
 
 // number reads a decimal number in a string, as the journal has all of them. Anything else is -1.

@@ -30,7 +30,11 @@ var scanCases = []struct {
 	{`{"MESSAGE":[[104,105],[1]],"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3, Message: []byte("hi")}},
 	{`{"MESSAGE":[],"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3}},
 	{`{"MESSAGE":[1e99,-1,300,104],"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3, Message: []byte("h")}},
-	{`{"MESSAGE":null,"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3}},
+	{`{"MESSAGE":null,"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3, TooLong: true, Message: tooLong}},
+	{`{"MESSAGE" : [ null, "second" ],"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3, TooLong: true, Message: tooLong}},
+	{`{"MESSAGE":[[null]],"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3}},
+	{`{"MESSAGE":["first",null],"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3, Message: []byte("first")}},
+	{`{"SYSLOG_IDENTIFIER":null,"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3}},
 	{`{"MESSAGE":{"a":[1,"}"]},"X":true,"Y":1.5,"_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3}},
 	{`{"MESSAGE":"a \"b\" \\ \n \u00e9 \ud83d\ude00 \ud83d x","_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3, Message: []byte("a \"b\" \\ \n é 😀 \ufffd x")}},
 	{`{"MESSAGE":"a\\","_PID":"3"}`, Entry{UID: -1, Priority: -1, PID: 3, Message: []byte(`a\`)}},
@@ -67,8 +71,17 @@ func TestEntriesAreScanned(t *testing.T) {
 // readable lets an empty text and none compare equal.
 func readable(e Entry) map[string]any {
 	return map[string]any{
-		"realtime": e.Realtime, "priority": e.Priority, "pid": e.PID, "uid": e.UID, "message": string(e.Message), "unit": string(e.Unit), "identifier": string(e.Identifier), "boot": string(e.Boot), "kernel": e.Kernel,
+		"realtime": e.Realtime, "priority": e.Priority, "pid": e.PID, "uid": e.UID, "message": string(e.Message), "unit": string(e.Unit), "identifier": string(e.Identifier), "boot": string(e.Boot), "kernel": e.Kernel, "long": e.TooLong,
 	}
+}
+
+// leftOut reports whether journalctl printed null for a field, or for the first of its values.
+func leftOut(raw json.RawMessage) bool {
+	var several []json.RawMessage
+	if json.Unmarshal(raw, &several) == nil && len(several) > 0 {
+		raw = several[0]
+	}
+	return string(bytes.TrimSpace(raw)) == "null"
 }
 
 // plain reads a field in the way of encoding/json.
@@ -113,12 +126,18 @@ func FuzzScan(f *testing.F) {
 		if !ok {
 			t.Fatalf("%q is no entry", line)
 		}
+		message := plain(members["MESSAGE"], false)
+		if long := leftOut(members["MESSAGE"]); long {
+			message = string(tooLong)
+		} else if e.TooLong {
+			t.Errorf("%q is said to be too long", line)
+		}
 		want := plain(members["_SYSTEMD_UNIT"], false)
 		if about := plain(members["UNIT"], false); e.PID == manager && about != "" {
 			want = about
 		}
 		for name, pair := range map[string][2]string{
-			"message": {plain(members["MESSAGE"], false), string(e.Message)}, "unit": {want, string(e.Unit)},
+			"message": {message, string(e.Message)}, "unit": {want, string(e.Unit)},
 			"identifier": {plain(members["SYSLOG_IDENTIFIER"], false), string(e.Identifier)}, "boot": {plain(members["_BOOT_ID"], false), string(e.Boot)},
 		} {
 			if pair[0] != pair[1] {

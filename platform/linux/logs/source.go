@@ -164,7 +164,7 @@ func (p *pass) journal(ctx context.Context, system []family, later time.Time) er
 	log := logs.Log{Name: journalLog}
 	seed, proc := maphash.MakeSeed(), procfs.New(p.source.Root)
 	notes, err := j.Read(ctx, journald.Query{Unit: s.Unit, Since: s.Since, Until: s.Until, Priority: s.Priority}, func(e *journald.Entry) bool {
-		entry := logs.Entry{Time: e.Time(), Priority: e.Priority, Unit: e.Unit, Program: e.Identifier, PID: e.PID, User: proc.OrdinaryUser(e.User()), Text: e.Message}
+		entry := logs.Entry{Time: e.Time(), Priority: e.Priority, Unit: e.Unit, Program: e.Identifier, PID: e.PID, User: e.User() >= 0 && proc.OrdinaryUser(e.User()), Text: e.Message, TooLong: e.TooLong}
 		if len(e.Boot) > 0 {
 			entry.Boot = maphash.Bytes(seed, e.Boot)
 		}

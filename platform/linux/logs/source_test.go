@@ -285,6 +285,18 @@ func TestALineOfRootIsOfTheUserWhoHadItWritten(t *testing.T) {
 	}
 }
 
+func TestAMessageThatJournalctlLeavesOutIsToldAsThat(t *testing.T) {
+	s := withJournal(t, sysexec.Result{Stdout: []byte(strings.Replace(journalLine, `"hello"`, "null", 1) + journalLine)}, sysexec.Result{Stdout: []byte(journalLine)})
+	var got []string
+	if _, err := s.Read(t.Context(), all, func(e logs.Entry) bool {
+		got = append(got, fmt.Sprint(e.TooLong, " ", string(e.Unit), " ", string(e.Text)))
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "entries", []string{"true a.service (text of more than 4 KiB, not shown)", "false a.service hello"}, got)
+}
+
 func TestADamagedJournalIsAGap(t *testing.T) {
 	s := withJournal(t, sysexec.Result{Exit: 1, Stdout: []byte(journalLine), Stderr: []byte("Failed to iterate through journal: Bad message\n")})
 	lines, gaps, _ := read(t, s, all)
