@@ -45,6 +45,7 @@ type Selection struct {
 	Since    time.Time
 	Until    time.Time // not before Since
 	Priority int       // this one and more severe ones, or NoPriority for all
+	Last     int       // no more than so many are wanted, the newest; 0 for all
 }
 
 // Includes reports whether an entry with that time and priority is selected.
@@ -58,7 +59,7 @@ type Source interface {
 	// hand to another program.
 	Unit(typed string) (string, error)
 	// Read calls yield with the selected entries of each log, the newest first within it as far as
-	// the log can be read so, until yield returns false or ctx ends, neither of which is an error. It
+	// the log can be read so, and what users wrote last where it can be read apart, until yield returns false or ctx ends, neither of which is an error. It
 	// returns the logs that it read, and what is missing in them.
 	Read(ctx context.Context, s Selection, yield func(Entry) bool) (Coverage, error)
 }
@@ -73,7 +74,7 @@ type Coverage struct {
 
 // A Log is one source of entries.
 type Log struct {
-	Name    string `json:"name"`              // "journal", the path of a file, or what the system calls it
+	Name    string `json:"name"`              // "journal", "journal of users" where these are read apart, the path of a file, or what the system calls it
 	Entries int    `json:"entries"`           // entries in it that match, before a text is looked for
 	Oldest  string `json:"oldest,omitempty"`  // RFC 3339, UTC: what was written before is not in it; absent if that is not known
 	Stopped bool   `json:"stopped,omitempty"` // it was not read to the beginning of the time asked for

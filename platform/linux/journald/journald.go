@@ -41,6 +41,8 @@ type Query struct {
 	Until    time.Time // zero for now
 	Priority int       // this one and more severe ones; below 0 for all
 	Last     int       // only so many, the newest; 0 for all
+	UIDs     []int     // of those who wrote, by the kernel; none for everybody
+	NoUID    bool      // beside those of UIDs, what the kernel, audit and journald wrote, which may have none
 }
 
 // What is said of the program's own troubles, in bytes.
@@ -104,6 +106,12 @@ func (q Query) args() []string {
 	default:
 		args = append(args, "--unit="+q.Unit)
 	}
+	for _, uid := range q.UIDs {
+		args = append(args, "_UID="+strconv.Itoa(uid))
+	}
+	if q.NoUID {
+		args = append(args, "+", "_TRANSPORT=kernel", "_TRANSPORT=audit", "_TRANSPORT=driver")
+	}
 	return args
 }
 
@@ -138,13 +146,34 @@ func (j Journal) Oldest(ctx context.Context) time.Time {
 // callLimit bounds the calls that take milliseconds.
 const callLimit = 5 * time.Second
 
-// maxUnits bounds the list of units, in bytes.
-const maxUnits = 1 << 20
+// Bounds of the lists of units and of user IDs, in bytes. A user may have 65,536 subordinate IDs.
+const (
+	maxUnits = 1 << 20
+	maxUIDs  = 4 << 20
+)
 
 // Units lists the units that have ever written into the journal.
 func (j Journal) Units(ctx context.Context) ([]string, error) {
+	return j.values(ctx, "_SYSTEMD_UNIT", maxUnits)
+}
+
+// UIDs lists the user IDs that have ever written into the journal.
+func (j Journal) UIDs(ctx context.Context) ([]int, error) {
+	values, err := j.values(ctx, "_UID", maxUIDs)
+	var uids []int
+	for _, value := range values {
+		if uid, err := strconv.ParseUint(value, 10, 32); err == nil {
+			uids = append(uids, int(uid))
+		}
+	}
+	slices.Sort(uids)
+	return uids, err
+}
+
+// values lists what a field has ever been.
+func (j Journal) values(ctx context.Context, field string, most int) ([]string, error) {
 	r, err := j.Runner.Run(ctx, sysexec.Command{
-		Path: journalctl, Args: append(j.args(), "--no-pager", "--field=_SYSTEMD_UNIT"), MaxOutput: maxUnits, Timeout: callLimit,
+		Path: journalctl, Args: append(j.args(), "--no-pager", "--field="+field), MaxOutput: most, Timeout: callLimit,
 	})
 	if err != nil {
 		return nil, err
@@ -238,10 +267,11 @@ type decoder struct {
 }
 
 // line takes the next line, of which the beginning may be all that there is.
-func (d *decoder) line(line []byte, _ bool) bool {
+func (d *decoder) line(line []byte, cut bool) bool {
 	if !d.scanner.scan(line, &d.entry) || d.entry.Realtime <= 0 {
 		return true
 	}
+	d.entry.Cut = cut
 	d.entries++
 	return d.yield(&d.entry)
 }

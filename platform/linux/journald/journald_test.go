@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -122,18 +121,9 @@ func realJournal(t *testing.T, n int) (root, file string) {
 // imported makes a journal of entries in the export format of systemd.
 func imported(t *testing.T, export string) (root, file string) {
 	t.Helper()
-	const writer = "/usr/lib/systemd/systemd-journal-remote"
-	_, err := os.Stat(writer)
-	testenv.Need(t, err == nil, "systemd-journal-remote writes the journal")
-	_, err = os.Stat(journalctl)
-	testenv.Need(t, err == nil, "journalctl reads it")
 	root = machine(t, "var/log/journal/"+ownID)
 	file = filepath.Join(root, "var/log/journal", ownID, "system.journal")
-	cmd := exec.Command(writer, "--output="+file, "-")
-	cmd.Stdin = strings.NewReader(export)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	testenv.Journal(t, file, export)
 	return root, file
 }
 

@@ -25,6 +25,7 @@ type Entry struct {
 	Identifier []byte
 	Boot       []byte
 	Kernel     bool // the kernel wrote it
+	Cut        bool // fields may be missing: all together are longer than is read
 }
 
 // fields are what journalctl is asked for, beside the addresses of an entry that it always prints

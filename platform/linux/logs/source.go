@@ -55,7 +55,7 @@ const journalLog = "journal"
 // Read implements [logs.Source]. rsyslog writes beside the journal what is in it: its files are read
 // where there is no journal, and for the time that the journal lacks.
 func (s *Source) Read(ctx context.Context, selection logs.Selection, yield func(logs.Entry) bool) (logs.Coverage, error) {
-	p := pass{source: s, selection: selection, wanted: true, c: logs.Coverage{Logs: []logs.Log{}}}
+	p := pass{source: s, selection: selection, accounts: procfs.New(s.Root), seed: maphash.MakeSeed(), wanted: true, c: logs.Coverage{Logs: []logs.Log{}}}
 	p.yield = func(e logs.Entry) bool {
 		p.wanted = yield(e)
 		return p.wanted
@@ -64,6 +64,7 @@ func (s *Source) Read(ctx context.Context, selection logs.Selection, yield func(
 	system := s.systemFamilies()
 	err := p.journal(ctx, system, p.later(ctx, system))
 	p.files(ctx, s.ownFamilies(selection.Unit, p.failed), selection)
+	p.users(ctx)
 	if errors.Is(err, journald.ErrNone) {
 		p.files(ctx, system, selection)
 		if len(system) == 0 {
@@ -78,8 +79,11 @@ func (s *Source) Read(ctx context.Context, selection logs.Selection, yield func(
 type pass struct {
 	source    *Source
 	selection logs.Selection
+	accounts  procfs.FS
+	seed      maphash.Seed // of the hashes of boots
 	yield     func(logs.Entry) bool
-	wanted    bool // more entries are
+	wanted    bool  // more entries are
+	ofUsers   []int // user IDs whose entries of the journal are read apart
 	c         logs.Coverage
 }
 
@@ -159,29 +163,10 @@ func (p *pass) before(ctx context.Context, system []family, until time.Time) (fo
 // journal reads the journal, and before its beginning the files of syslog; what these have from later on
 // is known. The error is journald.ErrNone; others are gaps.
 func (p *pass) journal(ctx context.Context, system []family, later time.Time) error {
-	s := p.selection
-	j := journald.Journal{Root: p.source.Root, Runner: p.source.Runner}
-	log := logs.Log{Name: journalLog}
-	seed, proc := maphash.MakeSeed(), procfs.New(p.source.Root)
-	notes, err := j.Read(ctx, journald.Query{Unit: s.Unit, Since: s.Since, Until: s.Until, Priority: s.Priority}, func(e *journald.Entry) bool {
-		entry := logs.Entry{Time: e.Time(), Priority: e.Priority, Unit: e.Unit, Program: e.Identifier, PID: e.PID, User: e.User() >= 0 && proc.OrdinaryUser(e.User()), Text: e.Message, TooLong: e.TooLong}
-		if len(e.Boot) > 0 {
-			entry.Boot = maphash.Bytes(seed, e.Boot)
-		}
-		log.Entries++
-		log.ReadBackTo = entry.Time
-		return p.yield(entry)
-	})
-	if errors.Is(err, journald.ErrNone) {
-		return err
-	}
-	log.Stopped = !p.wanted || ctx.Err() != nil
-	p.c.Incomplete = p.c.Incomplete || err != nil || len(notes) > 0
-	for _, text := range notes {
-		p.gap(journalLog, text)
-	}
+	s, j := p.selection, p.source.journal()
+	log, err := p.share(ctx, journalLog, p.divide(ctx, j))
 	if err != nil {
-		p.gap(journalLog, fmt.Sprintf("%v: it may be damaged, and the %d entries before that are here; check it with: journalctl --verify", err, log.Entries))
+		return err
 	}
 	for _, hole := range j.Holes(s.Since, s.Until) {
 		p.c.Incomplete = true
@@ -240,7 +225,7 @@ func (s *Source) explainNothing(ctx context.Context, selection logs.Selection, c
 	if any || !journal || selection.Unit == "" || selection.Unit == journald.Kernel || ctx.Err() != nil {
 		return
 	}
-	units, err := journald.Journal{Root: s.Root, Runner: s.Runner}.Units(ctx)
+	units, err := s.journal().Units(ctx)
 	if err != nil || slices.Contains(units, selection.Unit) {
 		return
 	}
@@ -256,6 +241,8 @@ func (s *Source) explainNothing(ctx context.Context, selection logs.Selection, c
 	}
 	gap(sanitize.Text(selection.Unit, 80), why)
 }
+
+func (s *Source) journal() journald.Journal { return journald.Journal{Root: s.Root, Runner: s.Runner} }
 
 // readHost learns the name under which this machine writes.
 func (s *Source) readHost() {

@@ -23,6 +23,8 @@ import (
 	"sentinel/internal/sysexec"
 	"sentinel/internal/sysexec/replay"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/journald"
+	"sentinel/platform/linux/procfs"
 )
 
 // noon is now in these tests.
@@ -207,11 +209,12 @@ func TestAMachineWithoutLogs(t *testing.T) {
 
 const ownID = "0123456789abcdef0123456789abcdef"
 
-// withJournal is a machine whose journalctl prints what it is given.
+// withJournal is a machine whose journalctl prints what it is given, after the user IDs of those who wrote, which
+// are not of users.
 func withJournal(t *testing.T, results ...sysexec.Result) *Source {
 	return &Source{
 		Root:   testenv.Plant(t, map[string]string{"etc/machine-id": ownID, "var/log/journal/" + ownID + "/": "", "var/log/syslog": "Mar  4 11:00:00 web1 app: twice\n"}),
-		Runner: &replay.Sequence{Results: results},
+		Runner: &replay.Sequence{Results: append([]sysexec.Result{{Stdout: []byte("0\n33\n")}}, results...)},
 	}
 }
 
@@ -280,8 +283,25 @@ func TestALineOfRootIsOfTheUserWhoHadItWritten(t *testing.T) {
 	if diff := cmp.Diff(wrote, got); diff != "" {
 		t.Error(diff)
 	}
-	if ran := s.Runner.(*replay.Sequence).Ran[0]; !strings.Contains(ran, ",_UID,_AUDIT_LOGINUID,_SYSTEMD_OWNER_UID,") {
+	if ran := s.Runner.(*replay.Sequence).Ran[1]; !strings.Contains(ran, ",_UID,_AUDIT_LOGINUID,_SYSTEMD_OWNER_UID,") {
 		t.Errorf("asked for no more than %s", ran)
+	}
+}
+
+// Where users' entries are read apart, what a program of root's wrote for one is among the system's.
+func TestALineOfRootForAUserIsReadOnce(t *testing.T) {
+	p := &pass{accounts: procfs.New(t.TempDir()), ofUsers: []int{1500}}
+	for e, want := range map[*journald.Entry][3]bool{ // whether it is of a user, and of which part
+		{UID: 0}:              {false, true, false},
+		{UID: 0, Login: 1500}: {true, true, false},
+		{UID: 0, Owner: 1500}: {true, true, false},
+		{UID: 1500}:           {true, false, true},
+	} {
+		user, first := p.writer(e, journalLog)
+		_, last := p.writer(e, usersLog)
+		if got := [3]bool{user, first, last}; got != want {
+			t.Errorf("%+v: %v, want %v", *e, got, want)
+		}
 	}
 }
 
@@ -362,7 +382,7 @@ func TestSyslogTellsWhatTheJournalLacksAndNothingTwice(t *testing.T) {
 			"var/log/syslog":      "Mar  4 10:59:57 web1 app: before\nMar  4 10:59:59 web1 app: hello\nMar  4 11:00:02 web1 app: hello\nMar  4 11:30:00 web1 app: after\n",
 			"var/log/syslog.1@10": "Mar  4 09:00:00 web1 app: rotated\n",
 		})
-		s.Runner = &replay.Sequence{Results: []sysexec.Result{{Stdout: []byte(journalLine)}, {Stdout: []byte(journalLine)}}}
+		s.Runner = &replay.Sequence{Results: []sysexec.Result{{}, {Stdout: []byte(journalLine)}, {Stdout: []byte(journalLine)}}}
 		return s
 	}
 	begun := "journal: it begins at 2026-03-04T11:00:00Z: it is kept in memory alone, and lost at each boot; it is kept once there is the folder /var/log/journal; files of syslog tell what came before"
