@@ -15,6 +15,8 @@ const (
 	maxPatterns = 8000
 	maxSample   = 400 // bytes of a line; what is shown is shorter
 	maxName     = 64  // bytes of a unit or a program
+	// maxAhead is how many patterns of a class one service or program may have before those of others.
+	maxAhead = 5
 )
 
 // A tally counts the entries of one pattern. Its texts are as they were written.
@@ -26,6 +28,9 @@ type tally struct {
 	user          bool // a user wrote it
 	unit, program string
 	sample        string // the newest line
+	kind          string // that without what a user chose in it, where that is known
+	key           uint64
+	behind        bool // others of its class come before, since its service or program has maxAhead there
 }
 
 // A grouper counts entries by their pattern. It is not safe for concurrent use.
@@ -53,14 +58,14 @@ func (g *grouper) add(e Entry) {
 	}
 	g.scratch = appendPattern(append(g.scratch, 0), e.Unit)
 	g.scratch = append(append(append(g.scratch, 0), e.Program...), 0)
-	g.scratch = appendPattern(g.scratch, e.Text)
+	g.scratch = appendPattern(g.scratch, e.kind())
 	key := maphash.Bytes(g.seed, g.scratch)
 	t := g.tallies[key]
 	if t == nil {
 		if len(g.tallies) >= g.limit {
 			g.prune()
 		}
-		t = &tally{first: e.Time, priority: e.Priority, failing: failing(e.Text), user: user}
+		t = &tally{first: e.Time, priority: e.Priority, failing: failing(e.Text), user: user, key: key}
 		g.tallies[key] = t
 	}
 	t.count++
@@ -70,11 +75,19 @@ func (g *grouper) add(e Entry) {
 	if t.sample == "" || e.Time.After(t.last) {
 		t.last = e.Time
 		t.unit, t.program = g.name(e.Unit), g.name(e.Program)
-		t.sample = cut(e.Text, maxSample)
+		t.sample, t.kind = cut(e.Text, maxSample), cut(e.Kind, maxSample)
 	}
 	if e.Priority != NoPriority && (t.priority == NoPriority || e.Priority < t.priority) {
 		t.priority = e.Priority
 	}
+}
+
+// kind is the text that a pattern is made of.
+func (e Entry) kind() []byte {
+	if len(e.Kind) > 0 {
+		return e.Kind
+	}
+	return e.Text
 }
 
 // name keeps one copy of a name.
@@ -91,15 +104,11 @@ func (g *grouper) name(b []byte) string {
 
 // prune forgets the half of the patterns that matters least, and counts their entries as other.
 func (g *grouper) prune() {
-	keys := make([]uint64, 0, len(g.tallies))
-	for key := range g.tallies {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b uint64) int { return compare(g.tallies[a], g.tallies[b]) })
-	for _, key := range keys[len(keys)/2:] {
-		g.other += g.tallies[key].count
+	list := g.sorted()
+	for _, t := range list[len(list)/2:] {
+		g.other += t.count
 		g.forgotten++
-		delete(g.tallies, key)
+		delete(g.tallies, t.key)
 	}
 }
 
@@ -110,12 +119,47 @@ func (g *grouper) sorted() []*tally {
 		list = append(list, t)
 	}
 	slices.SortFunc(list, compare)
+	share(list)
 	return list
 }
 
 // compare orders by how bad a pattern is, then by count and by how lately it was written.
 func compare(a, b *tally) int {
-	return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.count, a.count), b.last.Compare(a.last), cmp.Compare(a.sample, b.sample))
+	return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(a.severity(), b.severity()), cmp.Compare(b.count, a.count), b.last.Compare(a.last), cmp.Compare(a.sample, b.sample))
+}
+
+// share puts what a service or a program has beyond its share of a class behind what others have in it.
+func share(list []*tally) {
+	type place struct {
+		class int
+		of    string
+	}
+	taken := map[place]int{}
+	for _, t := range list {
+		at := place{t.class(), cmp.Or(t.unit, t.program)}
+		t.behind = taken[at] >= maxAhead
+		taken[at]++
+	}
+	slices.SortStableFunc(list, func(a, b *tally) int { return cmp.Or(cmp.Compare(a.class(), b.class()), order(a.behind, b.behind)) })
+}
+
+// order puts false before true.
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// severity is the priority of an error, which its program has chosen for it. Most write everything else with one.
+func (t *tally) severity() int {
+	if t.priority != NoPriority && t.priority <= priorityError {
+		return t.priority
+	}
+	return priorityError
 }
 
 // class is 0 for an error, 1 for a warning or a line whose words tell of a failure: most programs

@@ -4,6 +4,7 @@ package logs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,64 @@ func TestAFullTableForgetsWhatMattersLeast(t *testing.T) {
 	}
 	if list[0].sample != "disk error" || list[1].sample != "cannot open it" || list[2].sample != "often" || list[2].count != 50 {
 		t.Errorf("%q, %q, %q", list[0].sample, list[1].sample, list[2].sample)
+	}
+}
+
+// A program that writes errors of many kinds, as anybody may make it do, leaves room for others.
+func TestOneServiceHasItsShareOfErrors(t *testing.T) {
+	g := newGrouper(100)
+	word := func(i int) string { return strings.Repeat("x", 1+i) }
+	for i := range 90 {
+		for range 3 {
+			g.add(entry(i, 3, "ssh.service", "sshd", "error of "+word(i)))
+		}
+	}
+	g.add(entry(0, 3, "backup.service", "backup", "it failed"))
+	g.add(entry(0, 2, "smartd.service", "smartd", "disk fails"))
+	g.add(entry(0, 4, "web.service", "web", "late"))
+	list := g.sorted()
+	var got []string
+	for _, p := range list[:8] {
+		got = append(got, p.unit)
+	}
+	want := []string{"smartd.service", "ssh.service", "ssh.service", "ssh.service", "ssh.service", "ssh.service", "backup.service", "ssh.service"}
+	if !slices.Equal(got, want) || len(list) != 93 || list[92].unit != "web.service" || list[1].sample != "error of "+word(89) {
+		t.Errorf("%q", got)
+	}
+	for i := range 500 { // also where not all are kept
+		g.add(entry(100+i, 3, "ssh.service", "sshd", "panic of "+word(i)))
+	}
+	if list = g.sorted(); list[6].unit != "backup.service" || g.forgotten == 0 {
+		t.Errorf("%d, %+v", g.forgotten, list[6])
+	}
+}
+
+// The priority orders errors alone: of the rest most programs write everything with one.
+func TestTheMostSevereErrorComesFirst(t *testing.T) {
+	g := newGrouper(100)
+	for i, priority := range []int{3, 3, 0, 4, 6, 6, NoPriority} {
+		g.add(entry(i, priority, "a.service", "a", []string{"err", "err", "emerg", "warning", "failed", "failed", "refused"}[i]))
+	}
+	var got []string
+	for _, p := range g.sorted() {
+		got = append(got, p.sample)
+	}
+	if want := []string{"emerg", "err", "failed", "refused", "warning"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWhatAUserChoseIsNoPartOfAPattern(t *testing.T) {
+	f := &fakeSource{}
+	for i, name := range []string{"a", "b", "c"} {
+		e := entry(i, 3, "", "kernel", "killed "+name+" of 5 MB")
+		e.Kind = []byte("killed # of 5 MB")
+		f.entries = append(f.entries, e)
+	}
+	f.entries = append(f.entries, entry(0, 3, "", "kernel", "killed d of 5 MB"))
+	r := report(t, f, Request{})
+	if p := r.Patterns[0]; len(r.Patterns) != 2 || p.Count != 3 || p.Pattern != "killed # of # MB" || p.Sample != "killed c of 5 MB" {
+		t.Errorf("%+v", r.Patterns)
 	}
 }
 

@@ -33,10 +33,11 @@ type Entry struct {
 	Unit     []byte // service that wrote it or that it is about; empty if unknown
 	Program  []byte // name under which it was written, which is not told by anybody trustworthy
 	PID      int    // 0 if unknown
-	User     bool   // a person wrote it, or what runs for one, as far as the system tells
+	User     bool   // a person wrote it, or what runs for one, or it is about a process of theirs, as far as the system tells
 	Boot     uint64 // the same for all entries of one boot; 0 if unknown
 	Text     []byte
-	TooLong  bool // the text was too long to be read; Text says so
+	Kind     []byte // text for its pattern, without what a user chose in it; empty where that is Text
+	TooLong  bool   // the text was too long to be read; Text says so
 }
 
 // A Selection says which entries are wanted. The source leaves out the others, but for Text.

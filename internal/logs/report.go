@@ -4,6 +4,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -41,8 +42,8 @@ type Report struct {
 	// ErrorsTotal counts those of priority err and worse; absent as lines_total is.
 	ErrorsTotal *int `json:"errors_total,omitempty"`
 	// Patterns are the lines that match, those that are equal but for numbers, addresses, ids, times and quoted values
-	// as one: errors first, then warnings and what tells of a failure, then both that users wrote, then by count. Absent
-	// with raw.
+	// as one: errors first, the most severe before others, then warnings and what tells of a failure, then both of users,
+	// then by count; of one service or program five of each before others wait. Absent with raw.
 	Patterns []Pattern `json:"patterns,omitempty" schema:"brief"`
 	// PatternsTotal counts the patterns, also those that are not shown.
 	PatternsTotal int `json:"patterns_total,omitempty"`
@@ -229,7 +230,7 @@ func (t *tally) shown() Pattern {
 	p.Sample = sanitize.Line(line, sampleLength)
 	if t.count > 1 {
 		p.First = stamp(t.first)
-		p.Pattern = sanitize.Text(string(appendPattern(nil, []byte(sanitize.Line(line, maxPattern)))), patternLength)
+		p.Pattern = sanitize.Text(string(appendPattern(nil, []byte(sanitize.Line(cmp.Or(strings.TrimSpace(t.kind), line), maxPattern)))), patternLength)
 	}
 	if p.Pattern == p.Sample {
 		p.Pattern = ""

@@ -24,14 +24,16 @@ type Entry struct {
 	Unit       []byte
 	Identifier []byte
 	Boot       []byte
-	Kernel     bool // the kernel wrote it
-	Cut        bool // fields may be missing: all together are longer than is read
+	Kernel     bool   // the kernel wrote it
+	DumpOf     int    // user of the process that died, where systemd-coredump wrote it; -1 if unknown. Anybody can send this
+	Dumped     []byte // its name, which it chose
+	Cut        bool   // fields may be missing: all together are longer than is read
 }
 
 // fields are what journalctl is asked for, beside the addresses of an entry that it always prints
 // (systemd.journal-fields(7)). UNIT is what systemd sets where it writes about a unit. Any user can send
 // that field, too, but none with a process ID that is not theirs.
-const fields = "MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,_PID,_UID,_AUDIT_LOGINUID,_SYSTEMD_OWNER_UID,_SYSTEMD_UNIT,UNIT,_TRANSPORT"
+const fields = "MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,_PID,_UID,_AUDIT_LOGINUID,_SYSTEMD_OWNER_UID,_SYSTEMD_UNIT,UNIT,_TRANSPORT,COREDUMP_UID,COREDUMP_COMM"
 
 // A scanner decodes lines of "journalctl --output=json" in one pass. A line that is cut off gives the
 // members before the cut; what follows a syntax error is left out.
@@ -48,7 +50,7 @@ const manager = 1
 
 // scan decodes one line into e, and reports whether it is an object at all.
 func (s *scanner) scan(line []byte, e *Entry) bool {
-	*e = Entry{Priority: -1, UID: -1}
+	*e = Entry{Priority: -1, UID: -1, DumpOf: -1}
 	s.line, s.at, s.text, s.unit, s.about = line, 0, s.text[:0], nil, nil
 	s.blanks()
 	if !s.take('{') {
@@ -110,6 +112,10 @@ func (s *scanner) member(key []byte, e *Entry) bool {
 		return s.user(&e.Login)
 	case "_SYSTEMD_OWNER_UID":
 		return s.user(&e.Owner)
+	case "COREDUMP_UID":
+		return s.user(&e.DumpOf)
+	case "COREDUMP_COMM":
+		return s.value(&e.Dumped)
 	case "PRIORITY":
 		n, ok := s.number()
 		if ok && n >= 0 && n <= 7 {

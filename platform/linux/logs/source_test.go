@@ -314,6 +314,10 @@ func TestAMessageThatJournalctlLeavesOutIsToldAsThat(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	dump := &journald.Entry{UID: 0, Unit: []byte("systemd-coredump@1-2-0.service"), DumpOf: 33, Dumped: []byte("nginx"), TooLong: true, Message: []byte("(long)")}
+	if text := string(said(dump)); text != `Process "nginx" of user 33 dumped core. (long)` {
+		t.Error(text)
+	}
 	same(t, "entries", []string{"true a.service (text of more than 4 KiB, not shown)", "false a.service hello"}, got)
 }
 

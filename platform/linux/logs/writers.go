@@ -112,9 +112,13 @@ func (p *pass) writer(e *journald.Entry, part string) (user, of bool) {
 	return user || e.UID < 0 && e.Cut, true // no program of the system writes so much at once
 }
 
-// entry is what the domain knows of an entry of the journal.
+// entry is what the domain knows of an entry of the journal. One of the system about a process is of that one's user.
 func (p *pass) entry(e *journald.Entry, user bool) logs.Entry {
-	entry := logs.Entry{Time: e.Time(), Priority: e.Priority, Unit: e.Unit, Program: e.Identifier, PID: e.PID, User: user, Text: e.Message, TooLong: e.TooLong}
+	uid, kind := concerns(e)
+	entry := logs.Entry{
+		Time: e.Time(), Priority: e.Priority, Unit: e.Unit, Program: e.Identifier, PID: e.PID, User: user || uid >= 0 && p.accounts.OrdinaryUser(uid),
+		Text: said(e), Kind: kind, TooLong: e.TooLong,
+	}
 	if len(e.Boot) > 0 {
 		entry.Boot = maphash.Bytes(p.seed, e.Boot)
 	}
