@@ -100,17 +100,9 @@ func askThrough(ctx context.Context, call invocation, stdin io.Reader, r relay) 
 	args["dry_run"] = true
 	doc, done, err := r.run(ctx, args, ops.Context{Asking: true})
 	if d, ok := doc.(dryDocument); ok && err == nil && d.Asking != nil {
-		err = ask(ctx, call, change{question: d.Asking.Question, would: onMachine(call, d.Details), preview: d.Preview}, stdin)
+		err = ask(ctx, call, change{question: d.Asking.Question, would: d.Details, preview: d.Preview}, stdin)
 	}
 	return done, err
-}
-
-// onMachine says of another machine what would happen that it is there.
-func onMachine(call invocation, would string) string {
-	if len(call.hosts) == 0 {
-		return would
-	}
-	return "On " + call.hosts[0] + ": " + would
 }
 
 // run runs the operation with args. done is false where sudo refuses.

@@ -44,7 +44,7 @@ func TestAPersonAgreesToAChangeElsewhere(t *testing.T) {
 		if _, err := terminal.WriteString("\x00"); err != nil { // marks the end
 			t.Fatal(err)
 		}
-		if shown := readUntilNUL(t, master); !strings.Contains(shown, "On web1: Would block it.") || !strings.Contains(shown, "[y/N]") {
+		if shown := readUntilNUL(t, master); !strings.Contains(shown, `web1 says: "Would block it."`) || !strings.Contains(shown, `web1 says: "Block it?" [y/N]`) {
 			t.Errorf("shown: %q", shown)
 		}
 	}

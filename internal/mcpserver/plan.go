@@ -53,8 +53,8 @@ const (
 	maxQuestion = 1500 // runes
 )
 
-// text is the question: the machine, what would happen there, in sentinel's own words, and nothing
-// that the model wrote. What is too long is cut before the lists: what would be open is asked about whatever
+// text is the question: the machine, what would happen there, in sentinel's own words, which come from another
+// machine in quotes, and nothing that the model wrote. What is too long is cut before the lists: what would be open is asked about whatever
 // else there is to say.
 func (p plan) text() string {
 	lists := list(" It would close", p.Preview.Closes, p.Preview.ClosesTotal) + list(" It would open", p.Preview.Exposes, p.Preview.ExposesTotal)

@@ -27,12 +27,12 @@ func (d parsed) fix(host string, op ops.Operation, tools []string) string {
 		own = ops.FixAsCalls(own, func(tool string) bool { return tool != op.Name && slices.Contains(tools, tool) })
 	}
 	own = ops.OnHost(own, host)
-	theirs := ops.OnHost(sanitize.Text(strings.TrimSpace(d.text("fix")), maxFix), host)
+	theirs := sanitize.Text(strings.TrimSpace(d.text("fix")), maxFix)
 	fix := "On " + host + ": " + own
-	if theirs == "" || theirs == own {
+	if theirs == "" || ops.OnHost(theirs, host) == own {
 		return fix
 	}
-	return fix + " (" + host + " says: " + sanitize.Quoted(theirs, maxFix) + ")"
+	return fix + " (" + says(host, theirs, maxFix) + ")"
 }
 
 // withoutFix returns a document without what it says is to be done, in whatever letters.

@@ -93,3 +93,8 @@ func quoted(line, host string) string {
 	const most = 200
 	return sanitize.Quoted(ops.OnHost(strings.TrimSpace(line), host), most)
 }
+
+// says is a text of another machine such that nobody takes it for one of this side.
+func says(host, text string, most int) string {
+	return host + " says: " + sanitize.Quoted(ops.OnHost(text, host), most)
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sentinel/internal/jsonrpc"
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/ops"
 	"sentinel/internal/sanitize"
 )
@@ -18,49 +19,46 @@ import (
 // maxText is the longest text of an answer, in runes.
 const maxText = 16 << 10
 
-// advice are the members that sentinel words itself: what is below them is about that host. All else is data
-// of anybody on that machine, passed on as it is.
-var advice = []string{"error", "next", "fix", "fix_note", "details", "warnings", "restart_note"}
-
-// sentences are the advice that an answer consists of, or ends with. They could be told as this side's, and so
-// it is said who says them, but for the call of a tool, which is here about that host.
-var sentences = []string{"error", "next"}
+// advice are the members in which sentinel tells and advises. A reader follows such sentences, and could take them
+// for this side's: so the text of all that is below them is quoted as that machine's, but for the call of a tool,
+// which is here one on that host, and for a word of a list. All else is data of anybody on that machine, passed on
+// as it is.
+var advice = []string{"error", "next", "fix", "fix_note", "details", "warnings", "notes", "restart_note", "question"}
 
 // A voice says how the text of a member is to be read.
 type voice int
 
 const (
-	ofAnybody voice = iota // data of that machine
-	ofHost                 // advice
-	quotedOf               // a sentence
+	ofAnybody  voice = iota // data of that machine
+	ofDocument              // the same, of the members of the answer itself
+	quotedOf                // advice
 )
 
 // below returns the voice of a member. Readers in Go match names by folded case.
 func (v voice) below(name string) voice {
-	among := func(list []string) bool {
-		return slices.ContainsFunc(list, func(one string) bool { return strings.EqualFold(one, name) })
-	}
+	called := func(one string) bool { return strings.EqualFold(one, name) }
 	switch {
-	case v == quotedOf || among(sentences):
+	case v == quotedOf, slices.ContainsFunc(advice, called), v == ofDocument && called("message"): // what was done
 		return quotedOf
-	case v != ofAnybody || among(advice):
-		return ofHost
 	default:
 		return ofAnybody
 	}
 }
 
+// isWord tells the words of lists, such as program_in_tmp, from sentences.
+var isWord = lazyregexp.New(`^[a-z]{1,20}(_[a-z]{1,20}){1,3}$`)
+
 // errTwice reports names of one object that cannot be told apart when they are shown.
 var errTwice = errors.New("two members of an object have one name")
 
 // rewritten returns a document with all of its members in their order and every number as it came, whose texts
-// a terminal and a reader can be shown, and whose advice is about the host alone that it came from.
+// a terminal and a reader can be shown, and whose advice says that it is the host's.
 func rewritten(raw json.RawMessage, host string) (json.RawMessage, error) {
 	r := rewriter{in: json.NewDecoder(bytes.NewReader(raw)), host: host}
 	r.in.UseNumber() // as it is written
 	r.texts = json.NewEncoder(&r.out)
 	r.texts.SetEscapeHTML(false)
-	if err := r.value(ofAnybody); err != nil {
+	if err := r.value(ofDocument); err != nil {
 		return nil, err
 	}
 	if _, ok := jsonrpc.ParseFolded(r.out.Bytes()); !ok {
@@ -104,13 +102,17 @@ func (r *rewriter) value(by voice) error {
 
 // shown returns a text that a terminal and a reader can be shown.
 func (r *rewriter) shown(text string, by voice) string {
-	if by != ofAnybody {
-		text = ops.OnHost(sanitize.Text(text, maxText), r.host)
+	text = sanitize.Text(text, maxText)
+	if by != quotedOf {
+		return text
 	}
-	if by == quotedOf && !ops.IsCall(text) {
-		return r.host + " says: " + sanitize.Quoted(text, maxText)
+	if call, ok := ops.CallOnHost(text, r.host); ok {
+		return call
 	}
-	return sanitize.Text(text, maxText)
+	if _, tool := ops.ByName(text); !tool && isWord.Get().MatchString(text) {
+		return text
+	}
+	return says(r.host, text, maxText)
 }
 
 // members rewrites an object to its end. Advice has no member that names a host.
@@ -121,7 +123,7 @@ func (r *rewriter) members(by voice) error {
 			return err
 		}
 		name, _ := token.(string)
-		if by != ofAnybody && strings.EqualFold(name, "host") {
+		if by == quotedOf && strings.EqualFold(name, "host") {
 			if err := r.in.Decode(new(json.RawMessage)); err != nil {
 				return err
 			}
