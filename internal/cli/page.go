@@ -61,19 +61,28 @@ func (p *page) bytes() []byte {
 	return p.finish(slices.Concat(p.b.Bytes(), []byte("\n"), p.judged, p.step))
 }
 
-var ownCommand = lazyregexp.New(`(?:sudo )?sentinel (?:--host \S+ )?--`)
+// ownCommand is one of sentinel up to its first flag but the host, with the ssh that may run it.
+var ownCommand = lazyregexp.New(`(ssh\s+(?:-t\s+)?\S+\s+(?:sudo\s+)?)?(?:sudo )?sentinel (?:--host \S+ )?--(host\b)?`)
 
 // finish makes the commands of a page those for the host that it is about, where sentinel takes sudo
 // by itself, or for the place that this program is in.
 func (p *page) finish(text []byte) []byte {
 	switch {
 	case p.host != "":
-		return ownCommand.Get().ReplaceAllLiteral(text, []byte("sentinel --host "+p.host+" --"))
+		return ownCommand.Get().ReplaceAllFunc(text, p.onHost)
 	case p.named != nil:
 		return []byte(p.named(string(text)))
 	default:
 		return text
 	}
+}
+
+// onHost names the host in a command, unless it does so already, and is wrapped behind it or runs there by ssh.
+func (p *page) onHost(command []byte) []byte {
+	if bytes.HasPrefix(command, []byte("ssh")) || bytes.HasSuffix(command, []byte("--host")) {
+		return command
+	}
+	return []byte("sentinel --host " + p.host + " --")
 }
 
 // fits says that the screen holds the page and the prompt of a shell below it.
@@ -164,8 +173,11 @@ func (p *page) placed(text string) string {
 }
 
 // isCommand says that text is what domains and this package write as a command
-// to be pasted.
+// to be pasted. The end of what stands in quotes is none: another machine may have said it.
 func isCommand(text string) bool {
+	if strings.Count(text, `"`)%2 != 0 {
+		return false
+	}
 	first, _, _ := strings.Cut(text, " ")
 	return slices.Contains([]string{"sudo", "sentinel", "systemctl", "journalctl", "launchctl", "log", "findmnt", "df", "nft"}, first) || strings.HasPrefix(first, "/") && !strings.HasSuffix(text, ".")
 }
