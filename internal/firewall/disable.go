@@ -107,6 +107,9 @@ func (d *Disabling) survey(ctx context.Context, m Manager) error {
 	if err != nil {
 		d.note = " Not all services could be found out: " + err.Error() + "."
 	}
+	if rules.Forwarded {
+		d.note += fmt.Sprintf(" This machine forwards packets, as for containers and virtual machines, and only %s keeps other hosts from what is behind it: that becomes reachable, and is not listed.", d.loaded.Name())
+	}
 	exposes, _ := open.partition(func(l Listener) bool { return rules.For(l.Port).Verdict != Open })
 	d.result.FirewallStatus, d.result.Changed, d.result.Manager = Disabled, true, d.loaded.Name()
 	d.result.Exposes, d.result.ExposesTotal, d.result.ExposesTruncated = capped(exposes)

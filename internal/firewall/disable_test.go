@@ -67,6 +67,23 @@ func TestPlansAreSentencesForAPerson(t *testing.T) {
 	}
 }
 
+func TestForwardingThatIsNoLongerFilteredIsSaid(t *testing.T) {
+	m, trials := filtering(t)
+	const want = " This machine forwards packets, as for containers and virtual machines, and only ufw keeps other hosts from what is behind it: that becomes reachable, and is not listed."
+	if said := planDisable(t, m, DisableOptions{Trials: trials}).Summary(); strings.Contains(said, "forwards") {
+		t.Errorf("nothing is forwarded: %s", said)
+	}
+	m.forwards = true
+	d := planDisable(t, m, DisableOptions{Trials: trials})
+	if said := d.Summary(); !strings.HasSuffix(said, want) {
+		t.Errorf("planned: %s", said)
+	}
+	m.facts.Managers = nil // as read back
+	if got, err := d.Do(t.Context()); err != nil || !strings.HasSuffix(got.Details, want) {
+		t.Errorf("done: %s, %v", got.Details, err)
+	}
+}
+
 func TestFirewallThatIsOffOnTrialComesBack(t *testing.T) {
 	m, trials := filtering(t)
 	d := planDisable(t, m, DisableOptions{Trials: trials})

@@ -108,6 +108,9 @@ type Rules struct {
 	For func(Port) Ruling
 	// Unread are the rules that For ignores, as their manager writes them.
 	Unread []string
+	// Forwarded reports that this machine forwards packets, and that the manager drops those that no
+	// rule lets through.
+	Forwarded bool
 }
 
 // A Manager inspects the machine on which a firewall is to be turned on. Its methods change
@@ -187,6 +190,9 @@ type Change struct {
 	Openings []Opening `json:"openings,omitempty"`
 	// WasEnabled reports that the manager was already set to start at boot.
 	WasEnabled bool `json:"was_enabled,omitempty"`
+	// ForwardDropped are the families, "ip" and "ip6", of which this machine forwarded nothing that no rule
+	// let through.
+	ForwardDropped []string `json:"forward_dropped,omitempty"`
 	// Rebooted reports that the machine has been rebooted since then. It is not recorded.
 	Rebooted bool `json:"-"`
 }

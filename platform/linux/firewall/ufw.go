@@ -69,6 +69,7 @@ func (u *ufw) Rules(ctx context.Context) (firewall.Rules, error) {
 			return firewall.Ruling{Verdict: firewall.Open}
 		}
 	}
+	list.Forwarded = ufwSetting(u.m.root, ufwDefaults, "DEFAULT_FORWARD_POLICY") != "accept" && forwards(u.m.root)
 	return list, nil
 }
 
@@ -86,6 +87,9 @@ func (u *ufw) Enable(ctx context.Context, ports []firewall.Port, note func(firew
 		return err
 	}
 	c := firewall.Change{Manager: firewall.UFW, WasEnabled: ufwEnabled(u.m.root)}
+	if c.ForwardDropped, err = u.m.forwardDropped(ctx); err != nil {
+		return err
+	}
 	for _, p := range ports {
 		if decide(rules, p).Verdict == firewall.Closed {
 			c.Openings = append(c.Openings, firewall.Opening{Port: p})
@@ -172,7 +176,8 @@ func (u *ufw) Keep(ctx context.Context) (bool, string) {
 
 // Undo implements [firewall.Backend]. A ufw that was enabled before is enabled
 // again, and its rules are not loaded, as they were not before. Those that a reboot has loaded
-// since are the owner's will. Where ufw was uninstalled since, nothing is left to undo.
+// since are the owner's will. What was not forwarded before is not forwarded again: ufw leaves
+// everything accepted, and others, such as Docker, count on their policy. Where ufw was uninstalled since, nothing is left to undo.
 func (u *ufw) Undo(ctx context.Context) error {
 	c := u.change
 	if c.Manager == "" || !u.m.installed(ufwProgram) {
@@ -185,6 +190,9 @@ func (u *ufw) Undo(ctx context.Context) error {
 	var failed []error
 	if !loaded {
 		failed = append(failed, u.stop(ctx))
+	}
+	if !c.Rebooted {
+		failed = append(failed, u.m.dropForwarded(ctx, c.ForwardDropped))
 	}
 	failed = append(failed, u.delete(ctx, c.Openings))
 	if c.WasEnabled && !loaded {
