@@ -95,7 +95,9 @@ func (s *Source) sockets(ctx context.Context, t transport, names interfaces, vis
 		seen := false
 		err := s.dump(ctx, t.number, func(d sockdiag.Socket) {
 			seen = true
-			visit(s.socket(t.protocol, names, procfs.Socket{Local: d.Local, Remote: d.Remote, State: d.State, Inode: d.Inode, UID: d.UID}))
+			k := s.socket(t.protocol, names, procfs.Socket{Local: d.Local, Remote: d.Remote, State: d.State, Inode: d.Inode, UID: d.UID})
+			k.OnlyIPv6 = d.OnlyIPv6
+			visit(k)
 		})
 		if err == nil || seen || ctx.Err() != nil {
 			return err

@@ -19,6 +19,7 @@ type Socket struct {
 	UID           int            // who made it
 	Inode         uint64         // 0 for a socket without a process, such as TIME_WAIT
 	Traffic       *Traffic       // nil unless it was asked for and the kernel tells
+	OnlyIPv6      bool           // it takes nothing from IPv4 (ipv6(7), IPV6_V6ONLY); told of those that listen
 }
 
 // Traffic is how many bytes of data a TCP connection has moved.
@@ -48,7 +49,8 @@ const (
 	dumpSequence  = 1
 	addressOffset = 8
 
-	attributeInfo = 2 // INET_DIAG_INFO: struct tcp_info
+	attributeInfo   = 2  // INET_DIAG_INFO: struct tcp_info
+	attributeV6Only = 11 // INET_DIAG_SKV6ONLY: a byte, since Linux 4.3 told without being asked for
 	// Offsets in struct tcp_info of linux/tcp.h: the first since Linux 4.1, the others since 4.19.
 	bytesReceived = 128
 	bytesSent     = 200
@@ -142,7 +144,8 @@ func parseSocket(b []byte) (Socket, error) {
 	default:
 		return Socket{}, ErrFormat
 	}
-	index := binary.NativeEndian.Uint32(b[40:])
+	index, more := binary.NativeEndian.Uint32(b[40:]), b[messageSize:]
+	only := valueOf(more, attributeV6Only)
 	return Socket{
 		Local:  address(b[addressOffset:][:size], b[4:], index),
 		Remote: address(b[addressOffset+16:][:size], b[6:], index),
@@ -150,24 +153,32 @@ func parseSocket(b []byte) (Socket, error) {
 		UID:    int(binary.NativeEndian.Uint32(b[64:])),
 		Inode:  uint64(binary.NativeEndian.Uint32(b[68:])),
 
-		Traffic: traffic(b[messageSize:]),
+		Traffic: traffic(valueOf(more, attributeInfo)), OnlyIPv6: len(only) > 0 && only[0] != 0,
 	}, nil
 }
 
-// traffic looks for it in the attributes of a socket (struct rtattr: length and type).
-func traffic(b []byte) *Traffic {
+// valueOf returns the value of one of the attributes of a socket (struct rtattr: length and type).
+func valueOf(b []byte, kind uint16) []byte {
 	for len(b) >= 4 {
 		length := int(binary.NativeEndian.Uint16(b))
 		if length < 4 || length > len(b) {
 			return nil
 		}
-		if info := b[4:length]; binary.NativeEndian.Uint16(b[2:]) == attributeInfo && len(info) >= bytesRetrans+8 {
-			count := func(offset int) uint64 { return binary.NativeEndian.Uint64(info[offset:]) }
-			return &Traffic{Sent: count(bytesSent) - count(bytesRetrans), Received: count(bytesReceived)}
+		if binary.NativeEndian.Uint16(b[2:]) == kind {
+			return b[4:length]
 		}
 		b = b[min(len(b), (length+3)&^3):]
 	}
 	return nil
+}
+
+// traffic reads it from struct tcp_info; nil where the kernel is too old to tell.
+func traffic(info []byte) *Traffic {
+	if len(info) < bytesRetrans+8 {
+		return nil
+	}
+	count := func(offset int) uint64 { return binary.NativeEndian.Uint64(info[offset:]) }
+	return &Traffic{Sent: count(bytesSent) - count(bytesRetrans), Received: count(bytesReceived)}
 }
 
 func address(ip, port []byte, index uint32) netip.AddrPort {

@@ -64,10 +64,10 @@ func TestRepliesReadAddressesStateAndInode(t *testing.T) {
 	}
 	got, done, err := parsed(datagram)
 	want := []Socket{
-		{at("192.0.2.23:43122"), at("203.0.113.80:443"), 1, 0, 40112, nil},
-		{at("[fe80::1%3]:546"), at("[::]:0"), 10, 0, 7, nil},
-		{at("192.0.2.1:80"), at("203.0.113.9:5000"), 6, 0, 0, nil},
-		{at("[2001:db8::1]:443"), at("[2001:db8::2]:50000"), 1, 1001, 8, nil},
+		{at("192.0.2.23:43122"), at("203.0.113.80:443"), 1, 0, 40112, nil, false},
+		{at("[fe80::1%3]:546"), at("[::]:0"), 10, 0, 7, nil, false},
+		{at("192.0.2.1:80"), at("203.0.113.9:5000"), 6, 0, 0, nil, false},
+		{at("[2001:db8::1]:443"), at("[2001:db8::2]:50000"), 1, 1001, 8, nil, false},
 	}
 	if err != nil || done || !reflect.DeepEqual(got, want) {
 		t.Errorf("done %v, %v\n got %v\nwant %v", done, err, got, want)
@@ -189,6 +189,23 @@ func TestTrafficIsReadFromTheInfoOfASocket(t *testing.T) {
 	} {
 		list, _, err := parsed(message(typeDiag, append(slices.Clone(http), c.attributes...)))
 		if err != nil || len(list) != 1 || !reflect.DeepEqual(list[0].Traffic, c.want) {
+			t.Errorf("%s: %+v, %v", name, list, err)
+		}
+	}
+}
+
+func TestSocketsForIPv6AloneAreTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		attributes []byte
+		want       bool
+	}{
+		"IPv6 alone":    {append(attribute(8, []byte{0}), attribute(attributeV6Only, []byte{1})...), true},
+		"IPv4 too":      {attribute(attributeV6Only, []byte{0}), false},
+		"without value": {attribute(attributeV6Only, nil), false},
+		"not told":      {attribute(8, []byte{1}), false},
+	} {
+		list, _, err := parsed(message(typeDiag, append(slices.Clone(global), c.attributes...)))
+		if err != nil || len(list) != 1 || list[0].OnlyIPv6 != c.want {
 			t.Errorf("%s: %+v, %v", name, list, err)
 		}
 	}
