@@ -47,6 +47,7 @@ func (e *Enabling) carriers(ctx context.Context, find func(context.Context) (*se
 		return fmt.Errorf("find what carries the sessions: %w", err)
 	}
 	var why []string
+	e.overIPv6 = sessionsOverIPv6(model, open)
 	let, left := e.chosen(model, open)
 	for _, c := range let {
 		open.Remote = append(open.Remote, c.port)

@@ -89,7 +89,9 @@ type Enabling struct {
 	keepOpen []Port // beside remotePorts
 	// remotePorts are those of remote sessions.
 	remotePorts []Port
-	users       []carrier    // of remotePorts, those at which programs of users serve sessions
+	users       []carrier // of remotePorts, those at which programs of users serve sessions
+	links       []Link
+	overIPv6    []*sessions.Session
 	app         *Application // before; nil on other systems than macOS
 }
 
@@ -104,7 +106,7 @@ func PlanEnable(ctx context.Context, source Source, m Manager, o EnableOptions) 
 		return nil, err
 	}
 	facts := source.Firewall(ctx)
-	e := &Enabling{attempt: attempt{trials: o.Trials, trial: trial, force: o.Force}, source: source, before: Assess(facts), keepOpen: o.KeepOpen, app: facts.Application}
+	e := &Enabling{attempt: attempt{trials: o.Trials, trial: trial, force: o.Force}, source: source, before: Assess(facts), keepOpen: o.KeepOpen, app: facts.Application, links: facts.Links}
 	e.result = Enabled{FirewallStatus: Active}
 	switch {
 	case trial != nil:
@@ -172,6 +174,9 @@ func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Cont
 	}
 	rules, err := e.manager.Rules(ctx)
 	if err != nil {
+		return err
+	}
+	if err := e.withoutIPv6(&rules, &open); err != nil {
 		return err
 	}
 	e.remotePorts, e.ports = open.Remote, slices.Clone(open.Remote)
@@ -246,7 +251,11 @@ func (e *Enabling) denied(p Port, r Ruling) error {
 	if !slices.Contains(e.remotePorts, p) {
 		whom = ""
 	}
-	said := sanitize.Text(fmt.Sprintf("%s shuts out %s%s: %s", e.manager.Name(), whom, p, r.Rule), 300) + "."
+	return e.shutOut(whom+p.String(), r)
+}
+
+func (e *Enabling) shutOut(what string, r Ruling) error {
+	said := sanitize.Text(fmt.Sprintf("%s shuts out %s: %s", e.manager.Name(), what, r.Rule), 300) + "."
 	if !e.force {
 		return fault.New(fault.FirewallFailed, "Once it is on, "+said).
 			WithFix(sanitize.Text(r.Fix, 600) + " Or at a console of the machine run: sudo sentinel --fix-firewall --force")
@@ -364,6 +373,9 @@ func (e *Enabling) change(ctx context.Context) (Status, error) {
 		return Status{}, errors.New(after.Evidence)
 	}
 	err := e.manager.Admits(ctx, e.result.AllowedPorts)
+	if err == nil {
+		err = e.admitsIPv6(ctx)
+	}
 	if err != nil && e.force {
 		e.note += " Remote sessions may be shut out: " + err.Error() + "."
 		return after, nil

@@ -47,6 +47,7 @@ type machine struct {
 	loaded    string // which one was asked for
 	deaf      bool   // takes changes and makes none
 	forwards  bool
+	ipv6      Ruling
 }
 
 func (m *machine) Firewall(context.Context) Facts {
@@ -74,7 +75,7 @@ func (m *machine) OpenPorts(context.Context) (OpenPorts, error) {
 }
 
 func (m *machine) Rules(context.Context) (Rules, error) {
-	return Rules{Unread: m.skipped, Forwarded: m.forwards, For: func(p Port) Ruling {
+	return Rules{Unread: m.skipped, Forwarded: m.forwards, IPv6: m.ipv6, For: func(p Port) Ruling {
 		r := Ruling{Verdict: m.rules[p]}
 		if r.Verdict == Denied {
 			r.Rule, r.Fix = "there is deny "+p.String(), "Remove it: sudo undeny "+p.String()+"."

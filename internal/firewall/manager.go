@@ -77,6 +77,8 @@ type OpenPorts struct {
 	Protocols []Port
 	// Servers tells which user listens at a port: 0 where one is the system's, and the least of several.
 	Servers map[Port]int
+	// OnlyIPv6 are the ports at which all sockets that listen for other hosts take IPv6 alone.
+	OnlyIPv6 []Port
 	// Inside are the ports whose servers only this machine itself can reach.
 	Inside []Port
 	// Cut says that more sockets listen than were looked at; those of the system, and at ports that
@@ -108,6 +110,8 @@ type Rules struct {
 	For func(Port) Ruling
 	// Unread are the rules that For ignores, as their manager writes them.
 	Unread []string
+	// IPv6 is Denied where the manager shuts out all of IPv6, whatever its rules say of ports.
+	IPv6 Ruling
 	// Forwarded reports that this machine forwards packets, and that the manager drops those that no
 	// rule lets through.
 	Forwarded bool

@@ -178,8 +178,21 @@ func (m *Manager) exposed(ctx context.Context, d *firewall.OpenPorts) (listening
 		delete(inside, firewall.Port{Number: s.Local.Port(), Protocol: string(s.Protocol)})
 	}
 	d.Cut = crowd[0] > maxSockets
+	d.OnlyIPv6 = onlyIPv6(listening)
 	d.Inside = slices.SortedFunc(maps.Keys(inside), firewall.Port.Compare)
 	return listening, m.incoming(listening, established), err
+}
+
+// onlyIPv6 returns the ports that IPv4 does not get to.
+func onlyIPv6(listening []network.Socket) []firewall.Port {
+	only := map[firewall.Port]bool{}
+	for _, s := range listening {
+		p, a := firewall.Port{Number: s.Local.Port(), Protocol: string(s.Protocol)}, s.Local.Addr().Unmap()
+		others, known := only[p]
+		only[p] = (others || !known) && a.Is6() && (s.OnlyIPv6 || !a.IsUnspecified())
+	}
+	maps.DeleteFunc(only, func(_ firewall.Port, is bool) bool { return !is })
+	return slices.SortedFunc(maps.Keys(only), firewall.Port.Compare)
 }
 
 // noteServer notes which user listens at a port for other hosts. A socket is of whoever made it, also where

@@ -69,6 +69,12 @@ func (u *ufw) Rules(ctx context.Context) (firewall.Rules, error) {
 			return firewall.Ruling{Verdict: firewall.Open}
 		}
 	}
+	if !ufwTakesIPv6(u.m.root) {
+		list.IPv6 = firewall.Ruling{
+			Verdict: firewall.Denied, Rule: "without IPV6=yes in /" + ufwDefaults + " it drops all packets of IPv6, in and out",
+			Fix: "Set IPV6=yes in /" + ufwDefaults + ". Rules that ufw was told before are about IPv4 alone (ufw show added): tell it again.",
+		}
+	}
 	list.Forwarded = ufwSetting(u.m.root, ufwDefaults, "DEFAULT_FORWARD_POLICY") != "accept" && forwards(u.m.root)
 	return list, nil
 }
@@ -223,6 +229,24 @@ func enableUFW(root string) error {
 // ufwEnabled says whether the ufw of the system below root is to be on. Everyone
 // may read that.
 func ufwEnabled(root string) bool { return ufwSetting(root, ufwConfiguration, "ENABLED") == "yes" }
+
+// ufwTakesIPv6 says whether ufw has rules for IPv6. Without, its script drops all of it. The script takes "yes" and "YES"
+// alone (ufw_start in ufw-init-functions), from the last of two files; ufw itself takes any case, and no blanks (_get_defaults in backend.py).
+func ufwTakesIPv6(root string) bool {
+	yes := false
+	for _, path := range []string{ufwDefaults, ufwConfiguration} {
+		raw, err := hostfile.Read(filepath.Join(root, path), maxConfiguration)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(raw)) {
+			if strings.HasPrefix(strings.TrimSpace(line), "IPV6=") {
+				yes = slices.Contains([]string{"IPV6=yes", "IPV6=YES", `IPV6="yes"`, `IPV6="YES"`}, strings.TrimRight(line, " \t\r\n"))
+			}
+		}
+	}
+	return yes
+}
 
 // ufwSetting reads an assignment from a file of ufw, in lower case
 // (ufw-framework(8)); empty when it is not there.
