@@ -18,43 +18,45 @@ const outcomeReserve = 64 << 10
 
 // appendRecord writes one record and returns the new head.
 func (j *Journal) appendRecord(ctx context.Context, r Record, limits []*Limit, announced bool) (Head, error) {
-	announced = announced && j.Announce != nil
-	a, err := j.appendLocked(ctx, r, limits, announced)
+	head, signed, err := j.appendLocked(ctx, r, limits, announced)
 	if err != nil {
 		return Head{}, j.failed(err)
 	}
-	if announced {
-		j.Announce(ctx, a)
+	if signed != nil {
+		j.Announce(ctx, *signed)
 	}
-	return a.Head, nil
+	return head, nil
 }
 
-// appendLocked returns the new head, signed if it will be announced.
-func (j *Journal) appendLocked(ctx context.Context, r Record, limits []*Limit, announced bool) (Announcement, error) {
+// appendLocked returns the new head, and the same signed if it is to be announced. One that tells that
+// old records were removed is always, so that heads of these do not look like those of lost ones.
+func (j *Journal) appendLocked(ctx context.Context, r Record, limits []*Limit, announced bool) (Head, *Announcement, error) {
 	if err := ctx.Err(); err != nil {
-		return Announcement{}, err
+		return Head{}, nil, err
 	}
 	if err := directory(j.dir, 0o700); err != nil {
-		return Announcement{}, err
+		return Head{}, nil, err
 	}
 	if err := directory(j.headDir, 0o755); err != nil { // other users read other files in it
-		return Announcement{}, err
+		return Head{}, nil, err
 	}
 	release, err := j.lock(ctx)
 	if err != nil {
-		return Announcement{}, err
+		return Head{}, nil, err
 	}
 	defer release()
 	s, err := j.load()
 	if err != nil {
-		return Announcement{}, err
+		return Head{}, nil, err
 	}
 	defer s.close()
+	first := s.head.First
 	head, err := j.appendTo(ctx, s, r, limits)
-	if err != nil || !announced {
-		return Announcement{Head: head}, err
+	if err != nil || j.Announce == nil || !announced && head.First <= max(first, 1) {
+		return head, nil, err
 	}
-	return j.announcement(head), nil
+	signed := j.announcement(head)
+	return head, &signed, nil
 }
 
 // appendTo performs the steps of an append, with the lock held. The process may die

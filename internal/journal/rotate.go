@@ -59,6 +59,21 @@ func (j *Journal) headAfter(s *state, r Record) (head Head, drop int) {
 	return head, 0 // keep files that cannot be read
 }
 
+// keptFiles is how many of old are files that rotation left: it renames none that has room for a record.
+func (j *Journal) keptFiles(old []*segment) (n int) {
+	for _, s := range old {
+		if s.first > 0 && s.size+maxLine > j.maxFile {
+			n++
+		}
+	}
+	return n
+}
+
+// fewestKept is how many records there are at least after the oldest ones were removed for their age.
+func (j *Journal) fewestKept() uint64 {
+	return uint64(j.maxKept) * uint64(j.maxFile/maxLine) //nolint:gosec // neither is negative
+}
+
 // countExpired counts the oldest files that may be removed. It counts none if one
 // of them cannot be examined.
 func (j *Journal) countExpired(old []*segment) (drop int) {

@@ -36,15 +36,20 @@ type keyring struct {
 	Former [][]byte  `json:"former"` // public keys, the newest last
 }
 
-// An Announcement is a head as syslog gets it. Its signature is empty where no key could be made.
+// An Announcement is a head as syslog gets it. Its signatures are empty where no key could be made.
 type Announcement struct {
 	Head
-	Key, Signature []byte
+	Key, Signature, FirstSignature []byte
 }
 
-// signedText is what a signature is of.
+// signedText is what the first signature is of, the only one of earlier versions, which pass over the other.
 func signedText(seq uint64, hash string) []byte {
 	return fmt.Appendf(nil, "sentinel journal head seq=%d hash=%s", seq, hash)
+}
+
+// signedFirst is what the other signature is of: where the journal began when it ended with this record.
+func (h Head) signedFirst() []byte {
+	return fmt.Appendf(signedText(h.Seq, h.Hash), " first=%d", h.First)
 }
 
 // text is the line without what syslog puts before it.
@@ -53,7 +58,8 @@ func (a Announcement) text() string {
 	if len(a.Signature) == 0 {
 		return line + " unsigned"
 	}
-	return line + " key=" + base64.RawStdEncoding.EncodeToString(a.Key) + " sig=" + base64.RawStdEncoding.EncodeToString(a.Signature)
+	encode := base64.RawStdEncoding.EncodeToString
+	return line + " key=" + encode(a.Key) + " sig=" + encode(a.Signature) + fmt.Sprintf(" first=%d first_sig=%s", a.First, encode(a.FirstSignature))
 }
 
 // announcement signs a head. The lock is held, so that two processes do not make two keys.
@@ -63,7 +69,7 @@ func (j *Journal) announcement(h Head) Announcement {
 		return Announcement{Head: h}
 	}
 	private := ed25519.NewKeyFromSeed(k.Seed)
-	return Announcement{h, k.public(), ed25519.Sign(private, signedText(h.Seq, h.Hash))}
+	return Announcement{h, k.public(), ed25519.Sign(private, signedText(h.Seq, h.Hash)), ed25519.Sign(private, h.signedFirst())}
 }
 
 func (k keyring) public() []byte {

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -95,11 +97,11 @@ func TestHeadsOfOthersAreToldFromThoseOfThisMachine(t *testing.T) {
 	foreign := other.announcement(Head{Seq: 3, Hash: strings.Repeat("ab", 32)})
 	log.logger("journal head seq=3 hash=" + strings.Repeat("ab", 32))
 	log.logger(foreign.text())
-	parts := strings.Fields(strings.SplitN(genuine, "\n", 2)[0])
-	log.logger("journal head seq=3 hash=" + strings.Repeat("ab", 32) + " " + parts[len(parts)-2] + " " + parts[len(parts)-1])
+	_, signed, _ := strings.Cut(strings.SplitN(genuine, "\n", 2)[0], " key=")
+	log.logger("journal head seq=3 hash=" + strings.Repeat("ab", 32) + " key=" + signed)
 	log.logger("journal head seq=99 hash=" + strings.Repeat("ab", 32) + " unsigned")
 	r := verifiedWith(t, j, genuine+log.lines(4))
-	if want := (Announced{Signed: 6, Unsigned: 2, Forged: 1, UnknownKey: 1}); len(r.Problems) > 0 || r.Announced == nil || *r.Announced != want {
+	if want := (Announced{Signed: 6, Unsigned: 2, Forged: 1, UnknownKey: 1, First: 1}); len(r.Problems) > 0 || r.Announced == nil || *r.Announced != want {
 		t.Errorf("%+v, %v", r.Announced, messages(r))
 	}
 	info, err := os.Stat(filepath.Join(j.headDir, keyName))
@@ -151,7 +153,7 @@ func TestTheKeyIsMadeAnewAndTheFormerKept(t *testing.T) {
 	if err != nil || slices.Equal(first.Seed, second.Seed) || len(second.Former) != 1 || !slices.Equal(second.Former[0], first.public()) {
 		t.Errorf("%+v, %v", second, err)
 	}
-	if r := verifiedWith(t, j, log.lines(4)); len(r.Problems) > 0 || *r.Announced != (Announced{Signed: 4}) {
+	if r := verifiedWith(t, j, log.lines(4)); len(r.Problems) > 0 || *r.Announced != (Announced{Signed: 4, First: 1}) {
 		t.Errorf("%+v, %v", r.Announced, messages(r))
 	}
 	if err := os.WriteFile(filepath.Join(j.headDir, keyName), []byte("{}"), 0o600); err != nil {
@@ -166,14 +168,218 @@ func TestTheKeyIsMadeAnewAndTheFormerKept(t *testing.T) {
 	}
 }
 
-// A log is read to its bound, and what is said of more is that it was cut.
+// acted returns what is announced of n actions. A socket of datagrams keeps few.
+func acted(t *testing.T, j *Journal, log *syslogd, n int) (said string) {
+	t.Helper()
+	for range n {
+		act(t, j, 1)
+		said += log.lines(2)
+	}
+	return said
+}
+
+// beginWith drops the first records from the journal, and has its head say that they were removed for their age.
+func beginWith(t *testing.T, j *Journal, seq int) {
+	t.Helper()
+	lines := slices.Collect(strings.Lines(string(read(t, j.current()))))
+	write0600(t, j.current(), []byte(strings.Join(lines[seq-1:], "")))
+	saysFirst(t, j, j.current())
+}
+
+// saysFirst has the head say that the journal begins with this file.
+func saysFirst(t *testing.T, j *Journal, path string) {
+	t.Helper()
+	line, _, _ := strings.Cut(string(read(t, path)), "\n")
+	r, err := parseLine([]byte(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := j.readHead()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.First, h.FirstPrev = r.Seq, r.Prev
+	raw, err := h.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write0600(t, j.headPath(), raw)
+}
+
+// ofEarlierVersions is a log without what heads say of the beginning.
+func ofEarlierVersions(log string) string {
+	return regexp.MustCompile(` first=.*`).ReplaceAllString(log, "")
+}
+
+// The head beside the journal is not signed: that old records were removed for their age is believed when
+// enough full files are left, and when no signed head tells otherwise.
+func TestABeginningThatWasDroppedIsFound(t *testing.T) {
+	j, log := fresh(t), newSyslogd(t)
+	j.Announce = log.announce
+	genuine := acted(t, j, log, 6)
+	if r := verifiedWith(t, j, genuine); len(r.Problems) > 0 || *r.Announced != (Announced{Signed: 12, First: 1}) {
+		t.Fatalf("%+v, %v", r.Announced, messages(r))
+	}
+	beginWith(t, j, 9)
+	few := "0: records 1 to 8 are missing, and not for their age: at least 8 full files after them are kept"
+	if r := verify(t, j); !slices.Equal(messages(r), []string{few}) {
+		t.Errorf("without a log: %v", messages(r))
+	}
+	want := []string{few, "0: records 1 to 8 are missing: by the newest signed head in the log, of record 12, they are kept"}
+	for seq := 1; seq <= 8; seq++ {
+		want = append(want, fmt.Sprintf("%d: syslog got the head of record %[1]d, which is not in the journal", seq))
+	}
+	if r := verifiedWith(t, j, genuine); !slices.Equal(messages(r), want) || r.Announced.NotKept != 0 {
+		t.Errorf("%+v, %v", r.Announced, messages(r))
+	}
+	if r := verifiedWith(t, j, ofEarlierVersions(genuine)); *r.Announced != (Announced{Signed: 12, NotKept: 8}) || !slices.Equal(messages(r), []string{few}) {
+		t.Errorf("heads of earlier versions: %+v, %v", r.Announced, messages(r))
+	}
+	j.maxKept = 0 // as though enough files were left
+	if r := verifiedWith(t, j, genuine); !slices.Equal(messages(r), want[1:]) {
+		t.Errorf("with enough files: %v", messages(r))
+	}
+	j.maxKept = maxKept
+	act(t, j, 1) // signs what the head says
+	later := log.lines(2)
+	want = []string{
+		"13: syslog got the head of record 13, when those before 9 were missing, and not for their age",
+		"14: syslog got the head of record 14, when those before 9 were missing, and not for their age", few,
+	}
+	if r := verifiedWith(t, j, genuine+later); !slices.Equal(messages(r), want) || *r.Announced != (Announced{Signed: 14, NotKept: 8, First: 9}) {
+		t.Errorf("after a later change: %+v, %v", r.Announced, messages(r))
+	}
+}
+
+// Files split so that there are enough of them are not full.
+func TestSmallFilesDoNotExcuseWhatIsMissing(t *testing.T) {
+	j := fresh(t)
+	j.maxFile, j.maxKept = 1, 20
+	act(t, j, 12)
+	j.maxKept = maxKept
+	if err := os.Remove(j.rotatedPath(1)); err != nil {
+		t.Fatal(err)
+	}
+	saysFirst(t, j, j.rotatedPath(3))
+	sound(t, j) // rotation could leave this
+	j.maxFile = maxFile
+	says(t, j, ":0: 0: records 1 to 2 are missing, and not for their age: at least 8 full files after them are kept")
+}
+
+// What rotation removes is no problem, though no change but a report, which is not announced, moved the
+// beginning: that head is.
+func TestRotationIsAnnounced(t *testing.T) {
+	j, log := fresh(t), newSyslogd(t)
+	j.maxFile, j.maxKept = 1, 2
+	j.Announce = log.announce
+	early := acted(t, j, log, 3)
+	for range 2 {
+		e, err := j.Begin(t.Context(), Intent{Tool: routineTool})
+		if err != nil {
+			t.Fatal(err)
+		}
+		finish(t, e)
+	}
+	all := early + log.lines(2)
+	if r := verifiedWith(t, j, all); len(r.Problems) > 0 || r.FirstSeq != 5 || *r.Announced != (Announced{Signed: 8, NotKept: 4, First: 5}) {
+		t.Errorf("%+v, %+v, %v", r, r.Announced, messages(r))
+	}
+}
+
+// With journal, head and key gone nothing on the machine tells; the key that was kept elsewhere does.
+func TestAKeyThatWasKeptElsewhereConvicts(t *testing.T) {
+	j, log := fresh(t), newSyslogd(t)
+	j.Announce = log.announce
+	act(t, j, 2)
+	k, err := j.readKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	genuine := log.lines(4)
+	with := func(log string) Report {
+		r, err := j.Verify(t.Context(), strings.NewReader(log), k.public())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := with(genuine); len(r.Problems) > 0 || r.Announced.Signed != 4 {
+		t.Errorf("%+v, %v", r.Announced, messages(r))
+	}
+	for _, path := range []string{j.current(), j.headPath(), filepath.Join(j.headDir, keyName)} {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lost := "0: the key of this machine is not the one that was given, and does not follow it: somebody removed or replaced it"
+	missing := []string{"3: syslog got the head of record 3, which is not in the journal", "4: syslog got the head of record 4, which is not in the journal"}
+	gone := append([]string{lost, "1: syslog got the head of record 1, which is not in the journal", "2: syslog got the head of record 2, which is not in the journal"}, missing...)
+	if r := with(genuine); !slices.Equal(messages(r), gone) {
+		t.Errorf("nothing there: %v", messages(r))
+	}
+	act(t, j, 1)
+	changed := append([]string{lost, "1: the record is not the one whose head was sent to syslog", "2: the record is not the one whose head was sent to syslog"}, missing...)
+	if r := with(genuine + log.lines(2)); !slices.Equal(messages(r), changed) {
+		t.Errorf("begun anew: %v", messages(r))
+	}
+	if r := with(""); !slices.Equal(messages(r), []string{lost}) {
+		t.Errorf("without heads: %v", messages(r))
+	}
+}
+
+// Whoever repeats a genuine line does not take the place of others away.
+func TestRepeatedHeadsHideNothing(t *testing.T) {
+	j, log := fresh(t), newSyslogd(t)
+	j.Announce = log.announce
+	genuine := slices.Collect(strings.Lines(acted(t, j, log, 6)))
+	lines := slices.Collect(strings.Lines(string(read(t, j.current()))))
+	r, err := parseLine([]byte(strings.TrimSpace(lines[5])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := Head{Seq: 6, Hash: r.Hash, First: 1}.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write0600(t, j.headPath(), raw)
+	write0600(t, j.current(), []byte(strings.Join(lines[:6], "")))
+	sound(t, j)
+	flood := strings.Repeat(genuine[1], maxAnnounced/2) + strings.Repeat(ofEarlierVersions(genuine[1]), maxAnnounced/2)
+	got := verifiedWith(t, j, strings.Join(genuine[:6], "")+flood+strings.Join(genuine[6:], ""))
+	var want []string
+	for seq := 7; seq <= 12; seq++ {
+		want = append(want, fmt.Sprintf("%d: syslog got the head of record %[1]d, which is not in the journal", seq))
+	}
+	if *got.Announced != (Announced{Signed: 12, First: 1}) || !slices.Equal(messages(got), want) {
+		t.Errorf("%+v, %v", got.Announced, messages(got))
+	}
+}
+
+// A log is read to its bounds, and what is said of more is that it was cut.
 func TestALongLogIsSaidToBeCut(t *testing.T) {
 	j, log := fresh(t), newSyslogd(t)
 	j.Announce = log.announce
 	act(t, j, 1)
 	genuine := log.lines(2)
-	r := verifiedWith(t, j, strings.Repeat(genuine, maxAnnounced/2+1)+strings.Repeat("x", 2*maxLine)+"\n")
-	if !r.Announced.Cut || r.Announced.Signed != maxAnnounced || len(r.Problems) > 0 {
-		t.Errorf("%+v, %v", r.Announced, messages(r))
+	padded := io.MultiReader(strings.NewReader(genuine), io.LimitReader(zeros{}, maxLog))
+	r, err := j.Verify(t.Context(), padded)
+	if err != nil || !r.Announced.Cut || r.Announced.Signed != 2 || len(r.Problems) > 0 {
+		t.Errorf("%+v, %v, %v", r.Announced, messages(r), err)
 	}
+	count := &Announced{Signed: maxAnnounced - 1}
+	key, err := j.publicKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (heads{}).read(t.Context(), strings.NewReader(genuine), count, key); err != nil || !count.Cut {
+		t.Errorf("%+v, %v", count, err)
+	}
+}
+
+// zeros is a log without lines.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }

@@ -32,7 +32,7 @@ type Report struct {
 	Records       int        `json:"records"`
 	Files         int        `json:"files"`
 	FirstSeq      uint64     `json:"first_seq,omitempty"`
-	RotatedBefore uint64     `json:"rotated_before,omitempty"` // sentinel itself removed the records with lower numbers because of their age; absent if there were none
+	RotatedBefore uint64     `json:"rotated_before,omitempty"` // the head says that sentinel itself removed the records with lower numbers because of their age; absent if there were none
 	LastSeq       uint64     `json:"last_seq,omitempty"`
 	LastTime      *time.Time `json:"last_time,omitempty"` // UTC
 	LastHash      string     `json:"last_hash,omitempty"`
@@ -45,15 +45,12 @@ type Report struct {
 // Verify reads the whole journal and checks every line, the chain through all
 // files, and both ends against the head. The report lists what is wrong; an error means that the
 // journal cannot be read, or that other users could have written it. log is what syslog kept; nil if
-// that is not looked at.
-func (j *Journal) Verify(ctx context.Context, log io.Reader) (Report, error) {
-	var said heads
-	var count *Announced
-	if log != nil { // before the journal, which then has all that was announced
-		var err error
-		if said, count, err = j.readAnnounced(log); err != nil {
-			return Report{}, j.failed(err)
-		}
+// that is not looked at. kept are public keys that were kept elsewhere: heads that they signed count,
+// and a machine whose key neither is one of them nor follows it has lost it.
+func (j *Journal) Verify(ctx context.Context, log io.Reader, kept ...[]byte) (Report, error) {
+	said, count, lost, err := j.readAnnounced(ctx, log, kept) // before the journal, which then has all that was announced
+	if err != nil {
+		return Report{}, j.failed(err)
 	}
 	s, err := j.snapshot(ctx)
 	if err != nil {
@@ -61,6 +58,13 @@ func (j *Journal) Verify(ctx context.Context, log io.Reader) (Report, error) {
 	}
 	defer s.close()
 	c := checker{head: s.head, announced: said, report: Report{Files: len(s.segments), Problems: []Problem{}, Announced: count}}
+	for range lost {
+		c.problem(0, "the key of this machine is not the one that was given, and does not follow it: somebody removed or replaced it")
+	}
+	said.beginnings(&c, j.fewestKept())
+	if s.head.First > 1 && j.keptFiles(s.segments) < j.maxKept {
+		c.problem(0, "records 1 to %d are missing, and not for their age: at least %d full files after them are kept", s.head.First-1, j.maxKept)
+	}
 	for i, seg := range s.segments {
 		if err := c.file(ctx, seg, i == len(s.segments)-1); err != nil {
 			return Report{}, j.failed(err)
@@ -82,6 +86,7 @@ type checker struct {
 	torn     bool   // the newest file ends with part of a line
 	// announced are the heads that no record was compared with yet.
 	announced heads
+	told      uint64 // of the newest head that tells where the journal began
 }
 
 func (c *checker) problem(seq uint64, format string, values ...any) {
