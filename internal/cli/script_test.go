@@ -78,7 +78,7 @@ func quietJournal(dir string) *journal.Journal {
 		}
 		defer f.Close()
 		encode := base64.RawStdEncoding.EncodeToString
-		fmt.Fprintf(f, "<86>Jan  1 00:00:00 host sentinel: journal head seq=%d hash=%s key=%s sig=%s\n", a.Seq, a.Hash, encode(a.Key), encode(a.Signature))
+		fmt.Fprintf(f, "<86>Jan  1 00:00:00 host sentinel: journal head seq=%d hash=%s key=%s sig=%s first=%d first_sig=%s\n", a.Seq, a.Hash, encode(a.Key), encode(a.Signature), a.First, encode(a.FirstSignature))
 	}
 	return j
 }

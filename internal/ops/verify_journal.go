@@ -18,5 +18,8 @@ var verifyJournal = Operation{
 	Fields: []Field{{
 		Name: "heads", Flag: "heads", Placeholder: "FILE", Kind: Text, MaxLength: 4096,
 		Description: "Compare with the signed heads in a log that syslog kept",
+	}, {
+		Name: "key", Flag: "key", Placeholder: "KEY", Kind: Text, MaxLength: 43,
+		Description: "That signed heads, as key= in them: the journal must be the one that it signed for (with --heads)",
 	}},
 }
