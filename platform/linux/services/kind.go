@@ -83,7 +83,8 @@ var rules = slices.Concat(
 		"rescue", "rescue-*", "rescue@*", "emergency", "emergency-*", "emergency@*", "debug", "debug-*", "debug@*", "poweroff*", "reboot*", "halt",
 		"halt-*", "kexec*", "soft-reboot*", "shutdown*", "*-shutdown", "suspend*", "hibernate*", "hybrid-sleep*",
 	),
-	services.Liftable("its end takes volumes, disks or virtual machines away that are in use", "blk-availability", "iscsi", "open-iscsi", "iscsid", "libvirt-guests"),
+	services.Liftable("its end takes volumes, disks or virtual machines away that are in use", "blk-availability", "iscsi", "open-iscsi", "iscsid", "drbd",
+		"libvirt-guests", "pve-guests", "xendomains", "lxc", "lxd-containers"),
 	services.Final("it belongs to the start of the system", "quotaon*", "initrd*"),
 	services.Final("it belongs to the start and the end of the system", "plymouth*"),
 )

@@ -18,7 +18,7 @@ func TestProtectedServices(t *testing.T) {
 		"networking": true, "wpa_supplicant": true, "wpa_supplicant@wlan0": true, "gdm": true, "gdm3": true, "sddm": true, "lightdm": true, "display-manager": true,
 		"ifup@eth0": true, "keepalived": true, "frr": true, "bird": true, "bird6": true, "hostapd@wlan0": true, "openvswitch-switch": true, "ovs-vswitchd": true, "ppp@dsl": true, "pacemaker": true, "systemd-resolved": false, "systemd-timesyncd": false,
 		"firewalld": true, "ufw": true, "nftables": true, "iptables": true, "ip6tables": true, "netfilter-persistent": true, "shorewall": true, "shorewall6": true, "ferm": true, "ipset": true,
-		"blk-availability": true, "iscsi": true, "open-iscsi": true, "iscsid": true, "libvirt-guests": true,
+		"blk-availability": true, "iscsi": true, "open-iscsi": true, "iscsid": true, "libvirt-guests": true, "pve-guests": true, "xendomains": true, "lxc": true, "lxd-containers": true, "drbd": true,
 		"openvpn": true, "openvpn-client@office": true, "wg-quick@wg0": true, "tailscaled": true, "strongswan": true, "strongswan-starter": true, "ipsec": true,
 		"systemd-journald": false, "systemd-udevd": false, "systemd-poweroff": false, "systemd-x": false, "user@1000": false, "user-runtime-dir@0": false, "session-1": false,
 		"rescue": false, "emergency": false, "debug-shell": false, "reboot": false, "poweroff": false, "halt": false, "kexec-load": false, "dracut-shutdown": false,
@@ -28,7 +28,7 @@ func TestProtectedServices(t *testing.T) {
 			t.Errorf("%s: %q, force lifts it: %v", name, why, lifts)
 		}
 	}
-	for _, free := range []string{"nginx", "sshguard", "dbusx", "userd", "debugger", "haltx", "nftablesx", "wg-quicker", "ufwd", "birdnet", "dnsmasq", "unbound", "sssd", "pppd-dns"} {
+	for _, free := range []string{"nginx", "sshguard", "dbusx", "userd", "debugger", "haltx", "lxc-net", "lxc-monitord", "drbd-reactor", "nftablesx", "wg-quicker", "ufwd", "birdnet", "dnsmasq", "unbound", "sssd", "pppd-dns"} {
 		if why, lifts := systemdKind.Protection(free + suffix); why != "" || !lifts {
 			t.Errorf("%s is protected: %s", free, why)
 		}
