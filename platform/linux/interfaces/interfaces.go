@@ -57,11 +57,15 @@ type Link struct {
 	Addresses []netip.Prefix // the address itself, with the length of its network
 	// Lower is the index of the interface that this one is on, such as that of a VLAN, 0 for none.
 	// It may be one of another network namespace.
-	Lower  int
-	Remote netip.Addr // far end of a tunnel; invalid where the link has none
-	Local  netip.Addr // this end of it; invalid where any address may be
-	Port   uint16     // UDP port of this machine that its packets come in at; 0 where the link has none
-	XFRM   uint32     // identifier that the policies of IPsec for an interface have; 0 for none
+	Lower int
+	// Abroad is set where Lower is one of another network namespace, and Namespace is the number that this one
+	// has for it (RTM_GETNSID of rtnetlink(7)).
+	Abroad    bool
+	Namespace int
+	Remote    netip.Addr // far end of a tunnel; invalid where the link has none
+	Local     netip.Addr // this end of it; invalid where any address may be
+	Port      uint16     // UDP port of this machine that its packets come in at; 0 where the link has none
+	XFRM      uint32     // identifier that the policies of IPsec for an interface have; 0 for none
 }
 
 // Up reports whether the interface carries traffic. Drivers that do not keep

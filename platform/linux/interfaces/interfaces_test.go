@@ -57,7 +57,7 @@ var (
 	mac       = []byte{0, 0, 0x5e, 0, 0x53, 1}
 	linkReply = []netlink.Message{
 		message(newLink, ifinfo(7, FlagUp), attr(linkName, []byte("veth0\x00")), attr(linkMaster, u32(2)),
-			attr(linkInfo|0x8000, attr(infoKind, []byte("veth\x00"))), attr(linkOperState, []byte{2}), attr(99, []byte("?"))),
+			attr(linkInfo|0x8000, attr(infoKind, []byte("veth\x00"))), attr(linkOperState, []byte{2}), attr(linkNamespace, u32(0)), attr(99, []byte("?"))),
 		message(newLink, ifinfo(2, FlagUp|FlagLowerUp), attr(linkName, []byte("eth0\x00")), attr(linkAddress, mac),
 			attr(linkMTU, u32(1500)), attr(linkOperState, []byte{OperUp})),
 		message(newLink, ifinfo(9, 0), attr(linkName, []byte("gre1\x00")), tunnel("erspan", 7, bytesOf("192.0.2.9"))),
@@ -101,7 +101,7 @@ func TestLinksAndAddressesAreJoined(t *testing.T) {
 			Index: 2, Name: "eth0", MAC: mac, MTU: 1500, Flags: FlagUp | FlagLowerUp, OperState: OperUp,
 			Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.5/24"), netip.MustParsePrefix("2001:db8::1/64")},
 		},
-		{Index: 7, Master: 2, Name: "veth0", Flags: FlagUp, OperState: 2, Kind: "veth"},
+		{Index: 7, Master: 2, Name: "veth0", Flags: FlagUp, OperState: 2, Kind: "veth", Abroad: true},
 		{Index: 9, Name: "gre1", Kind: "erspan", Remote: netip.MustParseAddr("192.0.2.9")},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{})); err != nil || diff != "" {
@@ -148,6 +148,7 @@ func TestDamagedMessagesAreRefused(t *testing.T) {
 		"attribute beyond the message": message(newLink, ifinfo(1, 0), []byte{99, 0, 3, 0}),
 		"trailing bytes":               message(newLink, ifinfo(1, 0), []byte{1, 2}),
 		"an MTU of two bytes":          message(newLink, ifinfo(1, 0), attr(linkMTU, []byte{5, 0})),
+		"a namespace of two bytes":     message(newLink, ifinfo(1, 0), attr(linkNamespace, []byte{5, 0})),
 		"an empty state":               message(newLink, ifinfo(1, 0), attr(linkOperState, nil)),
 		"a far end of five bytes":      message(newLink, ifinfo(1, 0), tunnel("gre", 7, []byte("12345"))),
 		"link information cut off":     message(newLink, ifinfo(1, 0), attr(linkInfo, []byte{40, 0, 1, 0})),

@@ -27,6 +27,7 @@ const (
 	linkMaster    = 10
 	linkOperState = 16
 	linkInfo      = 18 // IFLA_LINKINFO
+	linkNamespace = 37 // IFLA_LINK_NETNSID
 	infoKind      = 1
 	infoData      = 2
 	ifaAddress    = 1
@@ -101,6 +102,8 @@ func parseLink(b []byte) (Link, error) {
 			l.Lower = int(int32(a.Uint32()))
 		case linkMaster:
 			l.Master = int(int32(a.Uint32()))
+		case linkNamespace:
+			l.Abroad, l.Namespace = true, int(int32(a.Uint32()))
 		case linkOperState:
 			l.OperState = a.Uint8()
 		case linkInfo:

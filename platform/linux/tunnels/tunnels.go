@@ -7,7 +7,7 @@
 // device, and what these travel in again; below bridges, bonds and VLANs too.
 //
 // It looks from the network namespace of the caller. What another namespace does with packets that
-// it gets over a veth is not followed.
+// it gets over a veth is not followed; [Reader.Behind] tells which one gets them.
 package tunnels
 
 import (
@@ -44,6 +44,7 @@ type Reader struct {
 	devices  *devices                   // nil until somebody asks
 	programs map[string]sessions.Tunnel // of devices, by interface
 	allLinks func() ([]interfaces.Link, error)
+	near     func() (map[netip.Addr][]int, error) // interfaces of neighbours
 
 	listed        bool // ipsecPolicies are, or could not be
 	ipsecPolicies []netlink.XfrmPolicy
@@ -54,6 +55,7 @@ type Reader struct {
 func New(root string) *Reader {
 	r := &Reader{root: root, proc: procfs.New(root), kernel: liveKernel(), programs: map[string]sessions.Tunnel{}}
 	r.allLinks = sync.OnceValues(func() ([]interfaces.Link, error) { return r.kernel.links() })
+	r.near = sync.OnceValues(r.neighbors)
 	return r
 }
 
@@ -177,12 +179,7 @@ func (w *walk) through(l interfaces.Link, at leg) {
 // behind which a bridge has learned the next hop, else all. Nothing else is a master. A TAP device
 // beside other ports is left out then: it is a virtual machine's, as a rule.
 func (w *walk) ports(master interfaces.Link, at leg) []interfaces.Link {
-	var list []interfaces.Link
-	for _, l := range w.links {
-		if l.Master == master.Index {
-			list = append(list, l)
-		}
-	}
+	list := w.portsOf(master)
 	if master.Kind != "bridge" || len(list) == 0 {
 		return list
 	}
@@ -195,6 +192,15 @@ func (w *walk) ports(master interfaces.Link, at leg) []interfaces.Link {
 	}
 	if slices.ContainsFunc(list, func(l interfaces.Link) bool { return l.Kind != interfaces.KindTUN }) {
 		list = slices.DeleteFunc(list, func(l interfaces.Link) bool { return l.Kind == interfaces.KindTUN })
+	}
+	return list
+}
+
+func (w *walk) portsOf(master interfaces.Link) (list []interfaces.Link) {
+	for _, l := range w.links {
+		if l.Master == master.Index {
+			list = append(list, l)
+		}
 	}
 	return list
 }
