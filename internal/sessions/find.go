@@ -37,6 +37,7 @@ func Find(ctx context.Context, source Source) (*Model, error) {
 		f.add(s)
 	}
 	f.judge()
+	f.ownFirst()
 	for _, l := range f.logins {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -91,6 +92,7 @@ type finder struct {
 	children    map[int][]int
 	sockets     map[SocketID]Socket
 	byEnds      map[ends]SocketID
+	began       map[ends][]SocketID // connections that containers have begun, by the own end alone
 	listening   map[place][]Socket
 	doors       map[door]bool
 	carriers    map[int][]SocketID // sockets of a process that may carry a session
@@ -102,6 +104,7 @@ type finder struct {
 	ways        map[proxy]ways
 	addresses   map[Space]map[netip.Addr]bool // of this machine
 	line        []int                         // this run and its ancestors
+	containers  map[netip.Addr]contained      // other hosts that may be one of this machine
 	files       map[int]Files
 	unread      map[int]bool       // processes that have more open than files tells
 	opened      map[SocketID][]int // processes that hold it, among those in files
@@ -123,8 +126,8 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 	f := &finder{
 		ctx: ctx, source: source, snapshot: s, register: newRegister(s.Logins),
 		processes: map[int]Process{}, children: map[int][]int{},
-		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, listening: map[place][]Socket{}, doors: map[door]bool{},
-		carriers: map[int][]SocketID{}, came: map[int]*holding{}, all: map[int]*holding{}, shared: map[int]*holding{}, sharedAll: map[int][]SocketID{}, around: map[int][]SocketID{}, ways: map[proxy]ways{}, linked: map[Connection]bool{},
+		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, began: map[ends][]SocketID{}, listening: map[place][]Socket{}, doors: map[door]bool{},
+		carriers: map[int][]SocketID{}, came: map[int]*holding{}, all: map[int]*holding{}, shared: map[int]*holding{}, sharedAll: map[int][]SocketID{}, around: map[int][]SocketID{}, ways: map[proxy]ways{}, containers: map[netip.Addr]contained{}, linked: map[Connection]bool{},
 		addresses: map[Space]map[netip.Addr]bool{0: set(s.Addresses)}, files: map[int]Files{}, unread: map[int]bool{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{}, aboveUnseen: map[int]bool{}, vouched: map[*Session]bool{},
 		model: &Model{Addresses: map[netip.Addr]Claim{}, Processes: map[int]Claim{}, Units: map[string]Claim{}, Ports: map[Port]Claim{}},
 	}
@@ -135,7 +138,17 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 	for space, list := range s.Elsewhere {
 		f.addresses[space] = set(list)
 	}
-	for _, k := range s.Sockets {
+	f.learn(s.Sockets)
+	for _, why := range s.Unread {
+		f.model.Gaps = append(f.model.Gaps, Gap{Why: why, Whose: PossiblyOwn, Trusted: true})
+	}
+	f.line = f.ancestors(s.Self, maxOwnLevels)
+	return f
+}
+
+// learn takes sockets over.
+func (f *finder) learn(list []Socket) {
+	for _, k := range list {
 		k.Local, k.Remote = plain(k.Local), plain(k.Remote)
 		f.sockets[k.ID] = k
 		if k.Listening {
@@ -146,11 +159,6 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 			f.byEnds[ends{k.Space, k.Protocol, k.Local, k.Remote}] = k.ID
 		}
 	}
-	for _, why := range s.Unread {
-		f.model.Gaps = append(f.model.Gaps, Gap{Why: why, Whose: PossiblyOwn, Trusted: true})
-	}
-	f.line = f.ancestors(s.Self, maxOwnLevels)
-	return f
 }
 
 func set(list []netip.Addr) map[netip.Addr]bool {
@@ -184,18 +192,18 @@ func (f *finder) inside(k Socket) bool {
 }
 
 // otherEnd finds the socket at the other end of a connection that stays on this machine. That may be in
-// this run's network namespace where the connection is of another. Anybody can begin a connection, and
+// this run's network namespace where the connection is of another, or in that of a container. Anybody can begin a connection, and
 // make one of UDP, whose ends are those of somebody else's (IPV6_FREEBIND of ipv6(7)).
 func (f *finder) otherEnd(k Socket) (id SocketID, known bool) {
 	if k.Protocol == "udp" && !f.here(k.Space, k.Remote.Addr()) {
 		return 0, false
 	}
-	for _, space := range []Space{k.Space, 0} {
+	for _, space := range []Space{k.Space, 0, f.containers[k.Remote.Addr()].Space} {
 		if id, known = f.byEnds[ends{space, k.Protocol, k.Remote, k.Local}]; known {
 			return id, true
 		}
 	}
-	return 0, false
+	return f.inContainer(k)
 }
 
 // accepted reports whether a connection came in, as far as a server still listens at its port, of root or

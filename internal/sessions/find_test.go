@@ -26,6 +26,7 @@ type machine struct {
 	peers     []Peer
 	peersErr  error // beside these
 	tunnels   []Tunnel
+	inside    map[netip.Addr]contained // containers
 	unheld    bool
 	traffic   []map[SocketID]Traffic // of one reading after the other
 	unread    map[int]bool           // processes whose files are not all read
@@ -54,6 +55,10 @@ func (m *machine) Traffic(context.Context) (map[SocketID]Traffic, error) {
 }
 func (m *machine) Tunnels(context.Context, Connection) ([]Tunnel, error) {
 	return m.tunnels, nil
+}
+func (m *machine) Container(_ context.Context, host netip.Addr) (Container, bool, error) {
+	c := m.inside[host]
+	return c.Container, c.on, c.err
 }
 func (m *machine) Holders(_ context.Context, list []Socket) (map[SocketID][]int, error) {
 	if m.unheld {

@@ -84,6 +84,7 @@ func (w *walk) visit(list []SocketID, how string, relayed bool) {
 		}
 		k := w.sockets[id]
 		w.seen[id] = true
+		w.enter(k, how, relayed && len(list) > 1)
 		if w.unproven(k) {
 			w.to.gaps = append(w.to.gaps, fmt.Sprintf("whether %s answers at the UDP socket that is connected with it is not known", k.Remote))
 			continue
@@ -112,11 +113,16 @@ func (w *walk) outside(id SocketID, how string) {
 		w.udp = append(w.udp, k)
 		return
 	}
+	w.address(between(k), how)
+}
+
+// between are the ends of a connection with another host.
+func between(k Socket) Connection {
 	c := Connection{k.Local.Addr(), k.Remote.Addr()}
 	if k.Space != 0 {
 		c.Local = netip.Addr{} // it is an address of another network namespace
 	}
-	w.address(c, how)
+	return c
 }
 
 // port claims the local port of a connection that came in.
@@ -203,6 +209,7 @@ func (w *walk) relay(pid int, via SocketID) {
 	}
 	how := "through " + w.name(pid)
 	w.claimProcess(pid, w.to.Session, how)
+	w.house(pid, via, how)
 	if w.below(pid) {
 		w.passed[pid] = true
 		return
@@ -221,7 +228,7 @@ func (w *walk) relay(pid int, via SocketID) {
 			w.claimProcess(child, w.to.Session, how)
 		}
 	}
-	if !onward.any() && !w.atTerminal(pid) && !w.startedHere(pid) {
+	if !onward.any() && !w.atTerminal(pid) && !w.startedHere(pid) && !w.beginsIn(pid, via) {
 		w.to.gaps = append(w.to.gaps, "where the connection of "+w.name(pid)+" goes on is not seen")
 	}
 	w.visit(onward.first, how, true)

@@ -45,7 +45,7 @@ func (f *finder) rememberServers() {
 		if !first || f.awaitsLogin(p.PID) || !f.describe(p.PID).Elsewhere {
 			continue
 		}
-		known := func(id SocketID) bool { return f.sockets[id].Protocol == "tcp" }
+		known := func(id SocketID) bool { k := f.sockets[id]; return k.Protocol == "tcp" && !f.contained(k.Space) }
 		if !f.aboveUnseen[p.PID] && !slices.ContainsFunc(f.open(p.PID).Sockets, known) {
 			f.isUnseen(p.PID)
 		}

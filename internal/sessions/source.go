@@ -24,11 +24,22 @@ type Source interface {
 	Describe(ctx context.Context, pid int) (Description, error)
 	// Peers returns with whom UDP ports have exchanged packets, for sockets that are not connected.
 	Peers(ctx context.Context, ports []uint16) ([]Peer, error)
-	// Traffic returns how much went through TCP connections, of this run's network namespace and as far
-	// as the system tells.
+	// Traffic returns how much went through TCP connections, of this run's network namespace and of those
+	// of containers that were looked into, as far as the system tells.
 	Traffic(ctx context.Context) (map[SocketID]Traffic, error)
 	// Tunnels returns those that packets between two addresses travel in.
 	Tunnels(ctx context.Context, c Connection) ([]Tunnel, error)
+	// Container looks into the network namespace of this machine that a host is in, as the routes of this run have
+	// it. on is set where it is in one; what then could not be looked at is an error beside the rest.
+	Container(ctx context.Context, host netip.Addr) (c Container, on bool, err error)
+}
+
+// A Container is another network namespace of this machine, which may be the way that a session takes.
+type Container struct {
+	Space     Space
+	Sockets   []Socket // none where they were told before
+	Addresses []netip.Addr
+	Processes []int // those that live in it
 }
 
 // A Snapshot is the state of the machine at one moment.

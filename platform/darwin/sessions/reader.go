@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -189,4 +190,9 @@ func (*reading) Traffic(context.Context) (map[sessions.SocketID]sessions.Traffic
 // the blocklist asks.
 func (*reading) Tunnels(context.Context, sessions.Connection) ([]sessions.Tunnel, error) {
 	return nil, nil
+}
+
+// Container implements [sessions.Source]: macOS has no network namespaces.
+func (*reading) Container(context.Context, netip.Addr) (sessions.Container, bool, error) {
+	return sessions.Container{}, false, nil
 }

@@ -24,8 +24,9 @@ import (
 
 // Bounds of looking into other network namespaces.
 const (
-	maxSpaces    = 4
-	maxAncestors = 4096
+	maxSpaces     = 4
+	maxContainers = 64
+	maxAncestors  = 4096
 )
 
 // elsewhere adds the sockets and addresses of the network namespaces that ancestors of this run live
@@ -40,7 +41,10 @@ func (r *reading) elsewhere(ctx context.Context, table []procfs.Process, s *sess
 			continue
 		}
 		seen[name] = true
-		if err := r.enter(ctx, p.PID, sessions.Space(len(s.Elsewhere)+1), s); err != nil {
+		space := sessions.Space(len(s.Elsewhere) + 1)
+		if err := r.enter(ctx, p.PID, space, s); err == nil {
+			r.spaces[name] = sessions.Container{Space: space, Addresses: s.Elsewhere[space]}
+		} else {
 			s.Unread = append(s.Unread, fmt.Sprintf("whom %s (PID %d), which this run comes from, is connected with is not seen, since it is in another network namespace (%v)",
 				sanitize.Quoted(p.Name, 32), p.PID, err))
 		}
@@ -78,44 +82,68 @@ func (r *reading) isElsewhere(pid int) bool {
 	return other("net", r.space) || other("pid", r.pids)
 }
 
-// enter reads the network namespace of a process from a thread of its own, which ends afterwards.
+// enter reads the network namespace of a process.
 func (r *reading) enter(ctx context.Context, pid int, space sessions.Space, s *sessions.Snapshot) error {
 	if space > maxSpaces {
 		return errors.New("there are too many of them")
 	}
-	f, err := os.Open(filepath.Join(r.root, "proc", strconv.Itoa(pid), "ns", "net"))
+	f, err := r.open(pid)
 	if err != nil {
 		return err
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	type network struct {
-		sockets   []sessions.Socket
-		addresses []netip.Addr
-		err       error
+	n, err := look(ctx, f)
+	if err != nil {
+		return err
 	}
-	read := make(chan network, 1)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread is in the wrong namespace
-		var n network
-		if n.err = unix.Setns(int(f.Fd()), unix.CLONE_NEWNET); n.err == nil {
-			n.sockets, n.err = sockets(ctx)
-		}
-		if n.err == nil {
-			n.addresses, n.err = interfaces.Addresses()
-		}
-		read <- n
-	}()
-	n := <-read
-	if n.err != nil {
-		return n.err
-	}
-	for _, k := range n.sockets {
-		k.Space = space
-		s.Sockets = append(s.Sockets, k)
-	}
+	s.Sockets = append(s.Sockets, n.in(space)...)
 	if s.Elsewhere == nil {
 		s.Elsewhere = map[sessions.Space][]netip.Addr{}
 	}
 	s.Elsewhere[space] = n.addresses
 	return nil
+}
+
+// open opens the network namespace of a process.
+func (r *reading) open(pid int) (*os.File, error) {
+	return os.Open(filepath.Join(r.root, "proc", strconv.Itoa(pid), "ns", "net"))
+}
+
+// A network is what a network namespace has.
+type network struct {
+	sockets   []sessions.Socket
+	addresses []netip.Addr
+}
+
+// in returns the sockets as those of a space.
+func (n network) in(space sessions.Space) []sessions.Socket {
+	for i := range n.sockets {
+		n.sockets[i].Space = space
+	}
+	return n.sockets
+}
+
+// look reads a network namespace.
+func look(ctx context.Context, namespace *os.File) (n network, err error) {
+	err = within(namespace, func() (err error) {
+		if n.sockets, err = sockets(ctx); err == nil {
+			n.addresses, err = interfaces.Addresses()
+		}
+		return err
+	})
+	return n, err
+}
+
+// within does something in a network namespace, on a thread of its own, which ends afterwards.
+func within(namespace *os.File, do func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread is in the wrong namespace
+		err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET)
+		if err == nil {
+			err = do()
+		}
+		done <- err
+	}()
+	return <-done
 }

@@ -8,6 +8,7 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -53,10 +54,12 @@ func (r *Reader) Model(ctx context.Context) (*sessions.Model, error) {
 		return nil, err
 	}
 	defer files.Close()
-	return sessions.Find(ctx, &reading{
-		Reader: r, files: files, own: map[netip.Addr]bool{},
+	pass := &reading{
+		Reader: r, files: files, own: map[netip.Addr]bool{}, spaces: map[string]sessions.Container{},
 		tunnels: tunnels.New(r.root), carried: map[sessions.Connection][]sessions.Tunnel{}, flows: conntrack.Read,
-	})
+	}
+	defer pass.leave()
+	return sessions.Find(ctx, pass)
 }
 
 // A reading is one pass over the machine, within one budget.
@@ -75,6 +78,12 @@ type reading struct {
 	carried map[sessions.Connection][]sessions.Tunnel // what is known of the tunnels
 	flows   func(ctx context.Context, ports []uint16) (conntrack.Table, error)
 	talks   func() (conntrack.Table, error) // nil until somebody asks
+
+	spaces   map[string]sessions.Container // network namespaces that were read, by name, without their sockets
+	entered  []*os.File                    // those of containers
+	pidsSeen []int
+	lives    map[string][]int // nil until somebody asks
+	numbers  map[int]string   // nil until somebody asks
 }
 
 var _ sessions.Source = (*reading)(nil)
@@ -89,6 +98,7 @@ func (r *reading) Read(ctx context.Context) (sessions.Snapshot, error) {
 	r.nested = r.pids != "" && r.pids != firstPIDs // processes around this run are not seen
 	s := sessions.Snapshot{Self: r.self, Masters: true, Nested: r.nested}
 	for _, p := range table {
+		r.pidsSeen = append(r.pidsSeen, p.PID)
 		name, pseudo := Terminal(p.Terminal)
 		s.Processes = append(s.Processes, sessions.Process{
 			PID: p.PID, Parent: p.ParentPID, Leader: p.Session, Name: p.Name, Terminal: name, Pseudo: pseudo,
@@ -238,12 +248,18 @@ func (r *reading) Tunnels(ctx context.Context, c sessions.Connection) ([]session
 }
 
 // Traffic implements [sessions.Source].
-func (*reading) Traffic(ctx context.Context) (map[sessions.SocketID]sessions.Traffic, error) {
+func (r *reading) Traffic(ctx context.Context) (map[sessions.SocketID]sessions.Traffic, error) {
 	all := map[sessions.SocketID]sessions.Traffic{}
-	err := sockdiag.DumpTraffic(ctx, func(d sockdiag.Socket) {
-		if d.Inode != 0 && d.Traffic != nil {
-			all[sessions.SocketID(d.Inode)] = sessions.Traffic(*d.Traffic)
-		}
-	})
+	dump := func() error {
+		return sockdiag.DumpTraffic(ctx, func(d sockdiag.Socket) {
+			if d.Inode != 0 && d.Traffic != nil {
+				all[sessions.SocketID(d.Inode)] = sessions.Traffic(*d.Traffic)
+			}
+		})
+	}
+	err := dump()
+	for _, f := range r.entered {
+		err = errors.Join(err, within(f, dump))
+	}
 	return all, err
 }

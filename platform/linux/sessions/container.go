@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/vishvananda/netlink"
+
+	"sentinel/internal/sessions"
+)
+
+// Container implements [sessions.Source]. What is around a container that this run is in, whose programs it does not
+// see, is another machine to it.
+func (r *reading) Container(ctx context.Context, host netip.Addr) (c sessions.Container, on bool, err error) {
+	ids, err := r.tunnels.Behind(ctx, host)
+	if len(ids) == 0 {
+		return c, err != nil, err
+	}
+	for _, id := range ids {
+		name, known := r.numbered(ctx)[id]
+		switch {
+		case !known && r.nested:
+			return c, false, nil
+		case !known:
+			return c, true, errors.New("no program in its network namespace is seen")
+		}
+		c, err = r.visit(ctx, name)
+		c.Processes = r.living()[name]
+		if err != nil || slices.Contains(c.Addresses, host) {
+			return c, true, err
+		}
+	}
+	return c, true, errors.New("its network namespace does not have that address")
+}
+
+// visit reads a network namespace, once.
+func (r *reading) visit(ctx context.Context, name string) (sessions.Container, error) {
+	known, met := r.spaces[name]
+	if met {
+		return known, nil
+	}
+	if len(r.entered) >= maxContainers {
+		return sessions.Container{}, fmt.Errorf("more than %d containers are not looked into", maxContainers)
+	}
+	f, err := r.open(r.living()[name][0])
+	if err != nil {
+		return sessions.Container{}, err
+	}
+	r.entered = append(r.entered, f)
+	n, err := look(ctx, f)
+	if err != nil {
+		return sessions.Container{}, err
+	}
+	c := sessions.Container{Space: sessions.Space(len(r.spaces) + 1), Addresses: n.addresses}
+	r.spaces[name] = c
+	c.Sockets = n.in(c.Space)
+	r.sockets = append(r.sockets, c.Sockets...)
+	return c, nil
+}
+
+// living lists the processes that live in each network namespace but this run's.
+func (r *reading) living() map[string][]int {
+	if r.lives == nil {
+		r.lives = map[string][]int{}
+		for _, pid := range r.pidsSeen {
+			if name := r.namespace(strconv.Itoa(pid), "net"); name != "" && name != r.space {
+				r.lives[name] = append(r.lives[name], pid)
+			}
+		}
+	}
+	return r.lives
+}
+
+// numbered names the network namespaces by the numbers that this run's has for them.
+func (r *reading) numbered(ctx context.Context) map[int]string {
+	if r.numbers == nil {
+		r.numbers = map[int]string{}
+		for _, name := range slices.Sorted(maps.Keys(r.living())) {
+			if ctx.Err() != nil {
+				break
+			}
+			if id, err := r.number(r.lives[name][0]); err == nil && id >= 0 {
+				r.numbers[id] = name
+			}
+		}
+	}
+	return r.numbers
+}
+
+// number returns the one that this run's network namespace has for that of a process; negative for none.
+func (r *reading) number(pid int) (int, error) {
+	f, err := r.open(pid)
+	if err != nil {
+		return -1, err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	return netlink.GetNetNsIdByFd(int(f.Fd()))
+}
+
+// leave closes the network namespaces that were entered.
+func (r *reading) leave() {
+	for _, f := range r.entered {
+		f.Close() //nolint:errcheck // only read from
+	}
+}
