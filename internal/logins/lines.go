@@ -56,6 +56,9 @@ func Failure(at time.Time, service, user string, from netip.Addr) Event {
 	return Event{kind: failed, At: at, Service: service, User: user, From: from.Unmap(), Count: 1}
 }
 
+// Succeeded reports whether somebody logged in.
+func (e Event) Succeeded() bool { return e.kind == succeeded }
+
 // Parse returns what a line tells; ok is false for nothing.
 //
 // Users choose the names that they try, with any characters but control characters (sshd writes

@@ -27,11 +27,12 @@ const (
 	// those that users make sudo and su write. Apart, so that no user can fill the bound of the others.
 	maxRootLines = 40_000
 	maxUserLines = 2_000
-	maxJournal   = 48 << 20         // bytes of output: an entry takes some 600
-	maxEntry     = 32 << 10         // bytes of one: journalctl prints no field of more than 4 KiB, which has 24 when escaped
-	maxComplaint = 64 << 10         // bytes of what journalctl says of its own troubles
-	journalLimit = 10 * time.Second // with twice the next one within what a part of the answer may take
+	maxJournal   = 48 << 20        // bytes of output: an entry takes some 600
+	maxEntry     = 32 << 10        // bytes of one: journalctl prints no field of more than 4 KiB, which has 24 when escaped
+	maxComplaint = 64 << 10        // bytes of what journalctl says of its own troubles
+	journalLimit = 9 * time.Second // with twice the next one, and the last, within what a part of the answer may take
 	usersLimit   = 2 * time.Second
+	screenLimit  = time.Second
 )
 
 // journal reads the lines of the journal, and of which time it tells. The error is fs.ErrNotExist where
@@ -67,7 +68,7 @@ func (r *Reader) entries(ctx context.Context, since, begins time.Time) (logins.L
 	if from.After(log.From) {
 		log.From = from
 	}
-	log.Lines = proven(lines, names)
+	log.Lines = append(proven(lines, names), r.ofScreens(ctx, &log, since, names)...)
 	log.Lines = append(log.Lines, r.ofUsers(ctx, &log, since, names)...)
 	unproven, err := r.unproven(ctx, &log, since, usersLimit, names)
 	if err != nil {
@@ -94,6 +95,24 @@ func (r *Reader) ofUsers(ctx context.Context, log *logins.Log, since time.Time, 
 		log.Notes.Note("failures", "those of sudo, su and passwd before "+from.UTC().Format(time.RFC3339)+" are more than is read")
 	}
 	return linesOf(entries, names)
+}
+
+// ofScreens reads the logins that GDM tells of in the group of who logged in. Apart, since a user may find a way to
+// fill their bound.
+func (r *Reader) ofScreens(ctx context.Context, log *logins.Log, since time.Time, names accounts.Names) (list []logins.Line) {
+	entries, from, err := r.matching(ctx, log, since, bound{maxUserLines, screenLimit}, ofScreens())
+	switch {
+	case err != nil:
+		log.Notes.Note("last_logins", "logins of GDM: "+err.Error())
+	case from.After(since):
+		log.Notes.Note("last_logins", "logins of GDM before "+from.UTC().Format(time.RFC3339)+" are more than is read")
+	}
+	for _, e := range entries {
+		if l, ok := e.line(names); ok && e.gid != 0 && !l.Doubtful {
+			list = append(list, l)
+		}
+	}
+	return list
 }
 
 // unproven reads the newest lines of root of which nothing shows that their program wrote them: a user had another

@@ -5,6 +5,7 @@
 package logins
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -25,9 +26,9 @@ func asRoot() []string {
 }
 
 // folders are where Debian, Ubuntu, Fedora, Arch and openSUSE have these programs, or who builds them anew;
-// root alone writes there.
+// root alone writes there. /bin is none of these alone where it was never merged with /usr/bin, as in openSUSE Leap 15.
 var folders = []string{
-	"/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/usr/libexec", "/usr/local/libexec", "/usr/lib", "/usr/lib/cargo/bin",
+	"/usr/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin", "/usr/libexec", "/usr/local/libexec", "/usr/lib", "/usr/lib/cargo/bin",
 	"/usr/lib/openssh", "/usr/libexec/openssh", "/usr/lib/ssh", "/usr/libexec/ssh", "/usr/lib/gdm", "/usr/lib/gdm3", "/usr/libexec/gdm", "/usr/lib/cockpit",
 	"/usr/lib/sddm", "/usr/libexec/sddm", "/usr/lib/x86_64-linux-gnu/sddm", "/usr/lib/aarch64-linux-gnu/sddm",
 }
@@ -63,6 +64,32 @@ func matchOf(withFiles bool) []string {
 	return matches
 }
 
+// ofScreens matches what GDM says in the group of who logs in: it changes its group before it opens the session
+// (daemon/gdm-session-worker.c, gdm_session_worker_accredit_user).
+func ofScreens() []string {
+	matches := []string{"_UID=0"}
+	for _, program := range asRoot() {
+		if family(program) == "gdm" {
+			matches = append(matches, "SYSLOG_IDENTIFIER="+program)
+		}
+	}
+	for _, folder := range folders {
+		matches = append(matches, "_EXE="+path.Join(folder, "gdm-session-worker"))
+	}
+	return matches
+}
+
+// opensOwn reports whether GDM tells of a login in the group of who logged in, and that one is who the login counts for
+// (_AUDIT_LOGINUID), or else has a group of that number. Whoever forges such a line can tell of their own logins alone.
+func (e journalEntry) opensOwn(names accounts.Names) bool {
+	if e.uid != 0 || e.gid <= 0 || family(e.program) != "gdm" || !genuine(e.program, e.exe) {
+		return false
+	}
+	event, ok := logins.Parse(logins.Line{At: e.at, Program: e.program, Text: e.text})
+	user, known := names[cmp.Or(e.login, e.gid)]
+	return ok && known && event.Succeeded() && event.User == user
+}
+
 // line makes a line of an entry. ok is false for one that proves nothing: of a user who wrote it in the name of
 // a program that root runs.
 func (e journalEntry) line(names accounts.Names) (l logins.Line, ok bool) {
@@ -72,10 +99,12 @@ func (e journalEntry) line(names accounts.Names) (l logins.Line, ok bool) {
 	switch {
 	case e.uid < 0 || e.text == "":
 		return l, false
+	case e.program == "passwd" && itself && e.gid == 0: // who became root before may change what is another's
+		return l, true
 	case slices.Contains(byUsers, e.program) && user != 0:
 		l.By = names.Name(user)
 		return l, true
-	case itself && e.gid == 0:
+	case itself && e.gid == 0, e.opensOwn(names):
 		return l, true
 	}
 	l.Doubtful = true
@@ -92,7 +121,8 @@ func linesOf(entries []journalEntry, names accounts.Names) (list []logins.Line) 
 	return list
 }
 
-// proven makes the lines of entries that are not doubtful; those are [Reader.unproven].
+// proven makes the lines of entries of root's group that are not doubtful; those are [Reader.unproven].
 func proven(entries []journalEntry, names accounts.Names) []logins.Line {
-	return slices.DeleteFunc(linesOf(entries, names), func(l logins.Line) bool { return l.Doubtful })
+	own := slices.DeleteFunc(slices.Clone(entries), func(e journalEntry) bool { return e.gid != 0 })
+	return slices.DeleteFunc(linesOf(own, names), func(l logins.Line) bool { return l.Doubtful })
 }

@@ -43,6 +43,7 @@ func TestALineOfRootIsBelievedByWhatRan(t *testing.T) {
 	const failed, accepted = "Failed password for root from 203.0.113.9 port 1 ssh2", "Accepted password for eve from 203.0.113.9 port 1 ssh2"
 	const opened, added = "pam_unix(login:session): session opened for user eve(uid=1001) by eve(uid=0)", "new user: name=joe, UID=1002, GID=1002"
 	const refused = "root : 3 incorrect password attempts ; TTY=pts/0 ; PWD=/ ; USER=root ; COMMAND=/bin/sh"
+	const screen, changed = "pam_unix(gdm-password:session): session opened for user eve(uid=1001) by eve(uid=0)", "pam_unix(passwd:chauthtok): password changed for joe"
 	sshd := "/usr/sbin/sshd"
 	for name, c := range map[string]struct {
 		program, text  string
@@ -73,6 +74,14 @@ func TestALineOfRootIsBelievedByWhatRan(t *testing.T) {
 		"a login that sudo tells":      {program: "sshd", text: accepted, exe: "/usr/bin/sudo", doubt: 1},
 		"of login":                     {program: "login", text: opened, exe: "/usr/bin/login", login: "1001", last: []string{"eve"}},
 		"of the screen":                {program: "gdm-password]", text: strings.Replace(opened, "login:", "gdm-password:", 1), exe: "/usr/libexec/gdm-session-worker", login: "1001", last: []string{"eve"}},
+		"of the screen, as it is":      {program: "gdm-password]", text: screen, exe: "/usr/libexec/gdm-session-worker", gid: "1001", login: "1001", last: []string{"eve"}},
+		"of the screen, without audit": {program: "gdm-password]", text: screen, exe: "/usr/libexec/gdm-session-worker", gid: "1001", last: []string{"eve"}},
+		"of the screen, for another":   {program: "gdm-password]", text: strings.Replace(screen, "user eve", "user root", 1), exe: "/usr/libexec/gdm-session-worker", gid: "1001", login: "1001", doubt: 1},
+		"of the screen, by sudo":       {program: "gdm-password]", text: screen, exe: "/usr/bin/sudo", gid: "1001", doubt: 1},
+		"a password by an admin":       {program: "passwd", text: changed, exe: "/usr/bin/passwd", login: "1001", changes: []string{"joe password changed"}},
+		"a password that sudo tells":   {program: "passwd", text: changed, exe: "/usr/bin/sudo", login: "1001"},
+		"a password by a user":         {program: "passwd", text: changed, exe: "/usr/bin/passwd", gid: "1001", login: "1001"},
+		"of login in /bin":             {program: "login", text: opened, exe: "/bin/login", login: "1001", last: []string{"eve"}},
 		"an account":                   {program: "useradd", text: added, exe: "/usr/sbin/useradd", changes: []string{"joe created with UID=1002"}},
 		"an account by somebody":       {program: "useradd", text: added, exe: "/usr/sbin/useradd", login: "1001", changes: []string{"joe created with UID=1002"}},
 		"an account that sudo tells":   {program: "useradd", text: added, exe: "/usr/bin/sudo", doubt: 1},
@@ -107,7 +116,7 @@ func TestALineOfRootIsBelievedByWhatRan(t *testing.T) {
 // What a user has sudo write takes no room from what sshd writes.
 func TestLinesOfRootAreAskedForByTheFileThatRan(t *testing.T) {
 	j := &journalctlSays{}
-	if _, err := New(journalRoot(t, now, nil), j, func() time.Time { return now }).Log(t.Context(), now.Add(-time.Hour)); err != nil || len(j.asked) != 3 {
+	if _, err := New(journalRoot(t, now, nil), j, func() time.Time { return now }).Log(t.Context(), now.Add(-time.Hour)); err != nil || len(j.asked) != 4 {
 		t.Fatalf("%v, %q", err, j.asked)
 	}
 	if j.limits > 14*time.Second { // a part of the answer has 15 s
@@ -124,6 +133,10 @@ func TestLinesOfRootAreAskedForByTheFileThatRan(t *testing.T) {
 			t.Errorf("%s is asked for as root's", match)
 		}
 	}
+	if screens := j.asked[1]; !slices.Contains(screens, "_UID=0") || !slices.Contains(screens, "SYSLOG_IDENTIFIER=gdm-password]") || slices.Contains(screens, "SYSLOG_IDENTIFIER=sshd") || slices.Contains(screens, "_GID=0") {
+		t.Errorf("%q", screens)
+	}
+	j.asked = j.asked[1:]
 	if want := []string{"SYSLOG_IDENTIFIER=sudo", "SYSLOG_IDENTIFIER=su", "SYSLOG_IDENTIFIER=passwd"}; !slices.Equal(want, j.asked[1][len(j.asked[1])-3:]) || !slices.Contains(j.asked[1], "--lines=2000") || !slices.Contains(j.asked[2], "--lines=2000") {
 		t.Errorf("%q", j.asked[1:])
 	}
