@@ -162,7 +162,7 @@ func (j Journal) UIDs(ctx context.Context) ([]int, error) {
 	values, err := j.values(ctx, "_UID", maxUIDs)
 	var uids []int
 	for _, value := range values {
-		if uid, err := strconv.ParseUint(value, 10, 32); err == nil {
+		if uid, err := strconv.ParseUint(value, 10, 32); err == nil && uid < 1<<32-1 { // the last one is no user's
 			uids = append(uids, int(uid))
 		}
 	}

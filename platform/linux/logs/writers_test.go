@@ -84,6 +84,17 @@ func TestWhatUsersWroteTakesNoTimeOfTheSystems(t *testing.T) {
 	}
 }
 
+// Audit has the last ID for no user: what it says then is no user's, and counts once.
+func TestWhatAuditSaysOfNobodyCountsOnce(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"etc/machine-id": ownID, "etc/passwd": "ann:x:1001:1001::/:/bin/sh\n", "var/log/journal/" + ownID + "/": ""})
+	w := &journalWriter{at: noon.Add(-time.Hour)}
+	w.add("of nobody", "_TRANSPORT=audit", "_UID=4294967295", "PRIORITY=5")
+	w.add("of ann", "_TRANSPORT=syslog", "_UID=1001", "PRIORITY=5")
+	testenv.Journal(t, filepath.Join(root, "var/log/journal", ownID, "system.journal"), w.String())
+	lines, _ := told(t, &Source{Root: root, Runner: sysexec.Host{}, Zone: time.UTC}, all, 0)
+	same(t, "lines", []string{"of nobody", "user: of ann"}, lines)
+}
+
 // The same of one unit, and of one priority.
 func TestUsersWithinAUnitAreReadApart(t *testing.T) {
 	s, worst := shared(t), unit("cron.service")
