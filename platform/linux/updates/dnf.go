@@ -58,7 +58,7 @@ func (d dnf) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	m.busy(&p)
 	p.Refreshed, _ = newest(fetched...)
 	if len(fetched) == 0 && len(p.Updates) == 0 {
-		return updates.Pending{Unknown: errNeverFetched("dnf")}, nil
+		return updates.Pending{Busy: p.Busy, Gaps: p.Gaps, Unknown: errNeverFetched("dnf")}, nil
 	}
 	if left := ignoredRepositories(r.Stderr); left != "" {
 		if len(p.Updates) == 0 {

@@ -13,6 +13,8 @@ import (
 
 	"sentinel/internal/lockfile"
 	"sentinel/internal/privilege"
+	"sentinel/internal/sysexec"
+	"sentinel/internal/sysexec/replay"
 	"sentinel/internal/testenv"
 )
 
@@ -85,5 +87,21 @@ func TestALockThatCannotBeSeenIsUnknown(t *testing.T) {
 	}
 	if held, err := m.listed([]string{filepath.Join(lock, "below")}); held || err == nil {
 		t.Errorf("a file without a number: %t, %v", held, err)
+	}
+}
+
+// Without package lists, whether rpm is at work is known all the same.
+func TestRPMIsSeenAtWorkWithoutLists(t *testing.T) {
+	m := machine{root: testenv.MemDir(t), runner: &replay.Sequence{Results: []sysexec.Result{{}}}}
+	lock := m.path("var/lib/rpm/.rpm.lock")
+	write(t, lock, "")
+	fd, err := unix.Open(lock, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	must(t, err)
+	defer unix.Close(fd)
+	must(t, unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}))
+	for name, manager := range map[string]manager{"dnf": dnf{}, "zypper": zypper{}} {
+		if p, err := manager.pending(t.Context(), m); err != nil || p.Unknown == nil || !p.Busy {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
 	}
 }

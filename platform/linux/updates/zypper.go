@@ -38,7 +38,9 @@ func (zypper) lists(m machine) []string {
 func (z zypper) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	fetched := z.lists(m)
 	if len(fetched) == 0 {
-		return updates.Pending{Unknown: errNeverFetched("zypper")}, nil
+		p := updates.Pending{Unknown: errNeverFetched("zypper")}
+		m.busy(&p)
+		return p, nil
 	}
 	answer, err := z.ask(ctx, m.runMain, "list-updates")
 	if err != nil {
