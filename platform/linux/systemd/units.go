@@ -128,6 +128,14 @@ func (Units) Start(ctx context.Context, name string) error {
 	return job(ctx, "start", name, (*dbus.Conn).StartUnitContext)
 }
 
+// StartNow is [Units.Start] without the dependencies of the unit. A job of Start waits for whatever is started
+// before it, which may be the unit that this program runs in; what the unit requires has to run already.
+func (Units) StartNow(ctx context.Context, name string) error {
+	return job(ctx, "start", name, func(conn *dbus.Conn, ctx context.Context, name, _ string, result chan<- string) (int, error) {
+		return conn.StartUnitContext(ctx, name, "ignore-dependencies", result)
+	})
+}
+
 // Stop stops a unit and waits until it has ended.
 func (Units) Stop(ctx context.Context, name string) error {
 	return job(ctx, "stop", name, (*dbus.Conn).StopUnitContext)
