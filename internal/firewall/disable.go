@@ -99,6 +99,9 @@ func (d *Disabling) onTrial(confirm bool) error {
 
 // survey finds the sockets that become reachable.
 func (d *Disabling) survey(ctx context.Context, m Manager) error {
+	if err := reversible(ctx, d.loaded); err != nil {
+		return err
+	}
 	rules, err := d.loaded.Rules(ctx)
 	if err != nil {
 		return err

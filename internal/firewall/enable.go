@@ -167,6 +167,9 @@ func (e *Enabling) alreadyOn(f Facts, manager Backend) {
 
 // survey finds the ports to allow and the sockets that become unreachable.
 func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Context) (*sessions.Model, error)) error {
+	if err := reversible(ctx, e.manager); err != nil {
+		return err
+	}
 	open, err := m.OpenPorts(ctx)
 	err = errors.Join(err, e.carriers(ctx, find, &open))
 	if err := e.remote(&open, err); err != nil {

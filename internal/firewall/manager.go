@@ -162,6 +162,21 @@ type Forgetful interface {
 	Forgotten() int
 }
 
+// A Careful firewall, a [Backend] or one that is [Loaded], knows when turning it on or off could not be taken
+// back whole.
+type Careful interface {
+	// Reversible returns the refusal, or nil. It changes nothing.
+	Reversible(ctx context.Context) error
+}
+
+// reversible asks a firewall that is [Careful].
+func reversible(ctx context.Context, firewall any) error {
+	if c, ok := firewall.(Careful); ok {
+		return c.Reversible(ctx)
+	}
+	return nil
+}
+
 // A Loaded firewall is one that is on. Allow and Disable call note before they change anything, as
 // Enable of a [Backend] does.
 type Loaded interface {

@@ -106,6 +106,9 @@ func (f *firewalld) Enable(ctx context.Context, ports []firewall.Port, note func
 	if !f.m.units.Running() {
 		return errors.New("systemd, which starts firewalld, does not run here")
 	}
+	if err := f.Reversible(ctx); err != nil {
+		return err
+	}
 	zones, err := f.zones(ctx, offlineProgram)
 	if err != nil {
 		return err
@@ -147,12 +150,17 @@ func missing(zones []zone, ports []firewall.Port) []firewall.Opening {
 	return list
 }
 
-// start starts the daemon and waits. Its unit counts as started when the daemon
-// has its name on the bus. It loads the rules after that, and answers after those.
+// start starts the daemon and waits.
 func (f *firewalld) start(ctx context.Context) error {
 	if err := f.m.units.Start(ctx, firewalldUnit); err != nil {
 		return err
 	}
+	return f.answers(ctx)
+}
+
+// answers waits until the daemon answers. Its unit counts as started when it has its name on the bus. It
+// loads the rules after that, and answers after those.
+func (f *firewalld) answers(ctx context.Context) error {
 	_, err := f.m.run(ctx, changeLimit, clientProgram, "--state")
 	return err
 }

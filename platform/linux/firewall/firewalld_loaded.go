@@ -40,6 +40,9 @@ func (f *loadedFirewalld) Allow(ctx context.Context, ports []firewall.Port, note
 
 // Disable implements [firewall.Loaded].
 func (f *loadedFirewalld) Disable(ctx context.Context, note func(firewall.Change) error) error {
+	if err := f.Reversible(ctx); err != nil {
+		return err
+	}
 	c := firewall.Change{Kind: firewall.TurnOff, Manager: firewall.Firewalld, WasEnabled: f.m.units.State(ctx, firewalldUnit).Enabled}
 	if err := note(c); err != nil {
 		return err
@@ -64,17 +67,34 @@ func (f *loadedFirewalld) Keep(ctx context.Context) (bool, string) {
 	return true, ""
 }
 
-// Undo implements [firewall.Pending]. A reboot has undone it already, unless it was being kept.
+// Undo implements [firewall.Pending]. A reboot has undone it already, but for a firewalld that was not to
+// start at boot. That is not waited for: this may be [RestoreUnit], which ends before firewalld begins.
 func (f *loadedFirewalld) Undo(ctx context.Context) error {
-	switch active := f.m.units.State(ctx, firewalldUnit).Active; {
+	switch u := f.m.units.State(ctx, firewalldUnit); {
 	case !f.m.installed(clientProgram):
 		return nil
-	case f.change.Kind == firewall.TurnOff && !active:
-		return f.start(ctx)
-	case f.change.Kind == firewall.TurnOff || !active || f.change.Rebooted:
+	case f.change.Kind == firewall.TurnOff && f.change.Rebooted && !u.Active && !u.Enabled:
+		return f.m.units.Queue(ctx, firewalldUnit, true)
+	case f.change.Kind == firewall.TurnOff && !f.change.Rebooted && !u.Active:
+		return f.startAgain(ctx)
+	case f.change.Kind == firewall.TurnOff || !u.Active || f.change.Rebooted:
 		return nil
 	}
 	return f.each(ctx, func(o firewall.Opening) []string { return []string{"--zone=" + o.Zone, "--remove-port=" + o.String()} })
+}
+
+// startAgain starts the daemon beside [RestoreUnit], which waits for it, or for the lock that is held here.
+// What others have put into iptables meanwhile is put in again: firewalld empties the tables.
+func (f *loadedFirewalld) startAgain(ctx context.Context) error {
+	saves, unread := f.saves(ctx) // no reason to leave it off
+	if err := f.m.units.StartNow(ctx, firewalldUnit); err != nil {
+		return err
+	}
+	failed := []error{unread, f.answers(ctx)}
+	for _, s := range saves {
+		failed = append(failed, f.load(ctx, s))
+	}
+	return errors.Join(failed...)
 }
 
 // each asks the daemon for a change of each opening.

@@ -5,6 +5,7 @@ package firewall
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -87,6 +88,16 @@ func (s *script) Run(_ context.Context, c sysexec.Command) (sysexec.Result, erro
 
 func (s *script) Start(_ context.Context, name string) error {
 	s.ran = append(s.ran, "start "+name)
+	return nil
+}
+
+func (s *script) StartNow(_ context.Context, name string) error {
+	s.ran = append(s.ran, "start now "+name)
+	return nil
+}
+
+func (s *script) Queue(_ context.Context, name string, start bool) error {
+	s.ran = append(s.ran, fmt.Sprintf("queue %s %v", name, start))
 	return nil
 }
 
@@ -336,6 +347,33 @@ func TestFirewalldThatTheOwnerEnabledDuringATrialKeepsItsPorts(t *testing.T) {
 		b, err := s.manager().Resume(firewall.Change{
 			Manager: firewall.Firewalld, WasEnabled: c.was, Rebooted: c.rebooted, Openings: []firewall.Opening{{Zone: "public", Port: tcp(22)}},
 		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Undo(t.Context()); err != nil || !slices.Equal(s.ran, c.ran) {
+			t.Errorf("%s: %v, ran %q", name, err, s.ran)
+		}
+	}
+}
+
+// At boot the unit that takes back ends before firewalld begins.
+func TestFirewalldThatWasSwitchedOffComesBack(t *testing.T) {
+	const answers = clientProgram + " --state"
+	for name, c := range map[string]struct {
+		rebooted, enabled, active bool
+		ran                       []string
+	}{
+		"in time":                     {false, false, false, []string{"start now " + firewalldUnit, answers}},
+		"in time, enabled":            {false, true, false, []string{"start now " + firewalldUnit, answers}},
+		"on again by hand":            {false, true, true, nil},
+		"rebooted, enabled":           {true, true, false, nil}, // systemd starts it
+		"rebooted, not enabled":       {true, false, false, []string{"queue " + firewalldUnit + " true"}},
+		"rebooted, on again by hand":  {true, false, true, nil},
+		"rebooted, on since the boot": {true, true, true, nil},
+	} {
+		s := &script{}
+		s.booted, s.known = true, map[string]systemd.UnitState{firewalldUnit: {Loaded: true, Active: c.active, Enabled: c.enabled}}
+		b, err := s.manager().Resume(firewall.Change{Kind: firewall.TurnOff, Manager: firewall.Firewalld, Rebooted: c.rebooted})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,6 +33,8 @@ func (quiet) Listening(context.Context, []string) ([]string, error) { return nil
 func (quiet) Enable(context.Context, string) error                  { return errors.New("no systemd") }
 func (quiet) Disable(context.Context, string) error                 { return errors.New("no systemd") }
 func (quiet) Start(context.Context, string) error                   { return errors.New("no systemd") }
+func (quiet) StartNow(context.Context, string) error                { return errors.New("no systemd") }
+func (quiet) Queue(context.Context, string, bool) error             { return errors.New("no systemd") }
 func (quiet) Stop(context.Context, string) error                    { return errors.New("no systemd") }
 func (quiet) Later(context.Context, string, time.Duration, ...string) error {
 	return errors.New("no systemd")

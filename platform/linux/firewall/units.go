@@ -19,6 +19,8 @@ type units interface {
 	Enable(ctx context.Context, name string) error
 	Disable(ctx context.Context, name string) error
 	Start(ctx context.Context, name string) error
+	StartNow(ctx context.Context, name string) error
+	Queue(ctx context.Context, name string, start bool) error
 	Stop(ctx context.Context, name string) error
 	Later(ctx context.Context, about string, after time.Duration, command ...string) error
 	CancelLater(ctx context.Context) error
