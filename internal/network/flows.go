@@ -5,7 +5,6 @@ package network
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -79,17 +78,20 @@ func Collect(ctx context.Context, source Source, rows int, gaps *answer.Gaps) (C
 	if err != nil {
 		return Connections{}, err
 	}
-	if peers.total > maxConnections {
-		gaps.Note("flows", fmt.Sprintf("only the first %d connections were looked at", maxConnections))
+	cut := peers.kept.cut()
+	if cut > 0 {
+		gaps.Note("flows", peers.kept.missing())
 	}
+	peers.count()
 	conversations := peers.conversations(rows == 0)
 	shown, _ := answer.Share(conversations, capped(rows, len(conversations)), (*conversation).user)
 	listening := listeners.shown()
 	owners := owned(ctx, source, socketsOf(shown), listening, gaps)
 	// A conversation has a row for each of its processes: they take the places of nobody else's.
-	flows, rest := answer.Share(oneForEachProcess(shown, owners), capped(rows, maxConnections), Socket.User)
+	apart := oneForEachProcess(shown, owners)
+	flows, rest := answer.Share(apart, capped(rows, len(apart)), Socket.User)
 	return Connections{
-		Flows: each(flows, owners, newFlow), FlowsTotal: peers.total, FlowsTruncated: len(shown) < len(conversations) || len(rest) > 0 || peers.total > maxConnections,
+		Flows: each(flows, owners, newFlow), FlowsTotal: peers.total, FlowsTruncated: len(shown) < len(conversations) || len(rest) > 0 || cut > 0,
 		TimeWait: peers.timeWait, FlowGroups: peers.groups(capped(min(rows, groupRows), len(peers.byRemote))), FlowGroupsTotal: len(peers.byRemote),
 		Listening: each(listening, owners, newListener), ListeningTotal: listeners.total, ListeningTruncated: len(listening) < listeners.total,
 	}, nil

@@ -49,6 +49,7 @@ type Socket struct {
 	ID       uint64 // identifies the socket to Owners; 0 has no owner
 	OnlyIPv6 bool   // it listens and takes nothing from IPv4, as far as the system tells
 	Internal bool   // the other end is an address of this machine, too, or of loopback
+	System   bool   // the user is root or an account of the system
 	UID      int    // of the user who made it, however many IDs that user has; 0 is root, or a system that does not tell
 }
 

@@ -14,9 +14,6 @@ import (
 
 // Bounds of what is kept of the connections of one answer.
 const (
-	// maxConnections is how many connections are looked at one by one; Linux has as many
-	// processes at most as files for half of them.
-	maxConnections = 1 << 18
 	// askedOfEach is how many connections of one conversation are asked for their process.
 	askedOfEach = 4
 	// groupRows is how many addresses an answer shows.
@@ -65,12 +62,17 @@ type conversationKey struct {
 
 // Peers sorts the connections of a machine by who is at the other end.
 type peers struct {
-	sockets  []Socket           // the first maxConnections
+	kept     kept
 	serves   map[service]string // what this machine listens on, and the user of that as in [Socket.User]
-	byRemote map[netip.Addr]*FlowGroup
-	internal map[netip.Addr]bool // of those, whether they are this machine's own
+	byRemote map[netip.Addr]*remote
 	total    int
 	timeWait int
+}
+
+// A remote is another end.
+type remote struct {
+	FlowGroup
+	internal bool // it is this machine's own
 }
 
 type service struct {
@@ -79,7 +81,7 @@ type service struct {
 }
 
 func newPeers() *peers {
-	return &peers{serves: map[service]string{}, byRemote: map[netip.Addr]*FlowGroup{}, internal: map[netip.Addr]bool{}}
+	return &peers{kept: kept{users: map[int]*share{}}, serves: map[service]string{}}
 }
 
 // listen notes a listener. Of several at a port root's counts.
@@ -96,17 +98,20 @@ func (p *peers) add(s Socket) {
 	if s.State == TimeWait {
 		p.timeWait++
 	}
-	if p.total > maxConnections {
-		return
+	p.kept.add(s)
+}
+
+// count counts what was kept by the other end.
+func (p *peers) count() {
+	p.byRemote = map[netip.Addr]*remote{}
+	for s := range p.kept.all() {
+		r := p.byRemote[s.Remote.Addr()]
+		if r == nil {
+			r = &remote{internal: s.Internal}
+			p.byRemote[s.Remote.Addr()] = r
+		}
+		r.add(s.State)
 	}
-	group := p.byRemote[s.Remote.Addr()]
-	if group == nil {
-		group = &FlowGroup{}
-		p.byRemote[s.Remote.Addr()] = group
-		p.internal[s.Remote.Addr()] = s.Internal
-	}
-	group.add(s.State)
-	p.sockets = append(p.sockets, s)
 }
 
 // groups lists the addresses with most connections, each user's in turn, and those of this machine where
@@ -123,7 +128,7 @@ func (p *peers) groups(rows int) []FlowGroup {
 	for _, a := range slices.SortedFunc(maps.Keys(picked), func(a, b netip.Addr) int {
 		return cmp.Or(p.outerFirst(a, b), cmp.Compare(p.byRemote[b].Connections, p.byRemote[a].Connections), a.Compare(b))
 	}) {
-		group := *p.byRemote[a]
+		group := p.byRemote[a].FlowGroup
 		group.Address = sanitize.Text(a.String(), 96)
 		list = append(list, group)
 	}
@@ -131,7 +136,7 @@ func (p *peers) groups(rows int) []FlowGroup {
 }
 
 func (p *peers) outerFirst(a, b netip.Addr) int {
-	return answer.TrueFirst(!p.internal[a], !p.internal[b])
+	return answer.TrueFirst(!p.byRemote[a].internal, !p.byRemote[b].internal)
 }
 
 // A talk is what one user has with one address.
@@ -144,7 +149,7 @@ type talk struct {
 // among those of each: none can make it theirs alone by more connections.
 func (p *peers) talks() []talk {
 	counts := map[talk]int{}
-	for _, s := range p.sockets {
+	for s := range p.kept.all() {
 		counts[talk{s.Remote.Addr(), p.behind(s)}]++
 	}
 	list := slices.SortedFunc(maps.Keys(counts), func(a, b talk) int {
@@ -159,7 +164,7 @@ func (p *peers) talks() []talk {
 const anybody = "anybody"
 
 // behind is the user who brought a connection about: whoever made it, or who listens where it came in.
-func (p *peers) behind(s Socket) string {
+func (p *peers) behind(s *Socket) string {
 	server, inbound := p.serves[service{s.Protocol, s.Local.Port()}]
 	switch {
 	case s.UID != 0:
@@ -188,7 +193,7 @@ func (p *peers) conversations(apart bool) []*conversation {
 		return p.eachAlone()
 	}
 	found := map[conversationKey]*conversation{}
-	for _, s := range p.sockets {
+	for s := range p.kept.all() {
 		if s.State == TimeWait {
 			continue
 		}
@@ -196,7 +201,7 @@ func (p *peers) conversations(apart bool) []*conversation {
 		if found[c] == nil {
 			found[c] = &conversation{conversationKey: c}
 		}
-		found[c].add(s)
+		found[c].add(*s)
 	}
 	list := answer.InTurn(slices.SortedFunc(maps.Values(found), byProminence), func(t *conversation) netip.Addr { return t.remote })
 	slices.SortStableFunc(list, byKind)
@@ -204,14 +209,14 @@ func (p *peers) conversations(apart bool) []*conversation {
 }
 
 func (p *peers) eachAlone() []*conversation {
-	list := make([]*conversation, 0, len(p.sockets))
-	for _, s := range slices.SortedFunc(slices.Values(p.sockets), byInterest) {
-		list = append(list, &conversation{sockets: []Socket{s}})
+	list := make([]*conversation, 0, p.total-p.kept.cut())
+	for _, s := range slices.SortedFunc(p.kept.all(), func(a, b *Socket) int { return byInterest(*a, *b) }) {
+		list = append(list, &conversation{sockets: []Socket{*s}})
 	}
 	return list
 }
 
-func (p *peers) keyOf(s Socket) conversationKey {
+func (p *peers) keyOf(s *Socket) conversationKey {
 	c := conversationKey{uid: s.UID, remote: s.Remote.Addr(), service: s.Remote.Port(), protocol: s.Protocol}
 	if _, inbound := p.serves[service{s.Protocol, s.Local.Port()}]; inbound {
 		c.service, c.inbound = s.Local.Port(), true

@@ -19,22 +19,27 @@ type SkippedError struct {
 	System    bool  // processes of the system are among them
 }
 
-// maxUsers is how many users the error names.
+// maxUsers is how many users a sentence names.
 const maxUsers = 3
 
 // Error implements error.
 func (e *SkippedError) Error() string {
-	var whose []string
-	if e.System {
-		whose = append(whose, "the system")
+	return fmt.Sprintf("the files of %s, of %s, are too many to look at all", humanize.Count(e.Processes, "process", "processes"), strings.Join(whose(e.System, e.Users), ", "))
+}
+
+// whose names the first of the users.
+func whose(system bool, users []int) []string {
+	var list []string
+	if system {
+		list = append(list, "the system")
 	}
-	for _, uid := range e.Users[:min(len(e.Users), maxUsers)] {
-		whose = append(whose, "user "+strconv.Itoa(uid))
+	for _, uid := range users[:min(len(users), maxUsers)] {
+		list = append(list, "user "+strconv.Itoa(uid))
 	}
-	if more := len(e.Users) - maxUsers; more > 0 {
-		whose = append(whose, humanize.Count(more, "other user", "other users"))
+	if more := len(users) - maxUsers; more > 0 {
+		list = append(list, humanize.Count(more, "other user", "other users"))
 	}
-	return fmt.Sprintf("the files of %s, of %s, are too many to look at all", humanize.Count(e.Processes, "process", "processes"), strings.Join(whose, ", "))
+	return list
 }
 
 // Skipped returns the error for so many processes of users by their IDs, of which those in system

@@ -114,8 +114,9 @@ func (s *Source) sockets(ctx context.Context, t transport, names interfaces, vis
 }
 
 func (s *Source) socket(protocol network.Protocol, names interfaces, p procfs.Socket) network.Socket {
+	user := s.proc.UserOf(p.UID)
 	return network.Socket{
-		Protocol: protocol, State: stateOf(protocol, p.State), ID: p.Inode, UID: s.proc.UserOf(p.UID),
+		Protocol: protocol, State: stateOf(protocol, p.State), ID: p.Inode, UID: user, System: procfs.SystemAccount(user),
 		Local: names.unmapped(p.Local), Remote: names.unmapped(p.Remote),
 	}
 }

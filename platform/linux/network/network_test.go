@@ -142,7 +142,11 @@ func TestSocketsBelongToTheUserOfTheirID(t *testing.T) {
 	}
 	s.dump = kernel(nil, list...)
 	var got []int
-	if err := s.Sockets(t.Context(), func(k network.Socket) { got = append(got, k.UID) }); err != nil {
+	if err := s.Sockets(t.Context(), func(k network.Socket) {
+		if got = append(got, k.UID); k.System != (k.UID < 1000) {
+			t.Errorf("%d is an account of the system: %v", k.UID, k.System)
+		}
+	}); err != nil {
 		t.Fatal(err)
 	}
 	want := []int{0, 33, 1001, 1001, 1001, 165536}
