@@ -191,6 +191,10 @@ func (u *Usage) addOther(m *measurement) {
 		return
 	}
 	other := int64(f.Used) - int64(u.Bytes) - int64(*u.DeletedOpenBytes)
+	if other < 0 {
+		u.Unavailable.Note("other_bytes", "more was found than is used: files share what they hold, or were removed meanwhile")
+		return
+	}
 	u.OtherBytes = &other
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -32,7 +33,7 @@ const maxDeleted = 10_000
 
 // Deleted finds them among the files that processes of this user have open, run or have mapped.
 func (s *Source) Deleted(ctx context.Context, place diskusage.Place) (diskusage.Deleted, error) {
-	f := finder{source: s, place: place, tables: map[int]map[int]mount{}, files: map[identity]*diskusage.DeletedFile{}, holder: map[identity]int{}}
+	f := newFinder(s, place)
 	f.devices = []uint64{unix.Mkdev(place.FileSystem.DeviceMajor, place.FileSystem.DeviceMinor)}
 	if dir, err := procfs.StatHeld(filepath.Join(s.root, place.Path)); err == nil { // btrfs has one for each subvolume
 		f.devices = append(f.devices, dir.Device)
@@ -47,6 +48,7 @@ func (s *Source) Deleted(ctx context.Context, place diskusage.Place) (diskusage.
 		d.Files = append(d.Files, *file)
 	}
 	d.Gaps = append(d.Gaps, gapsOf(skipped, len(f.files) >= maxDeleted)...)
+	f.noteUnknown(&d.Gaps)
 	return d, nil
 }
 
@@ -57,6 +59,7 @@ type identity struct{ device, inode uint64 }
 type mount struct {
 	device mounts.Device
 	kind   string
+	upper  string // of an overlay, the directory that its files are in, as whoever mounted it wrote it
 }
 
 // A finder looks at open files.
@@ -68,12 +71,22 @@ type finder struct {
 	holder map[identity]int // the process that was counted last
 	// devices are those of files on the file system, where no mount tells.
 	devices []uint64
+	uppers  map[string]bool   // whether that directory of an overlay is on the file system
+	unknown map[identity]bool // files in overlays of which that is not known
+	users   map[int]bool      // who holds those
+}
+
+func newFinder(s *Source, place diskusage.Place) finder {
+	return finder{
+		source: s, place: place, tables: map[int]map[int]mount{}, files: map[identity]*diskusage.DeletedFile{}, holder: map[identity]int{},
+		uppers: map[string]bool{}, unknown: map[identity]bool{}, users: map[int]bool{},
+	}
 }
 
 // visit looks at one open file.
 func (f *finder) visit(o procfs.OpenFile) (more bool) {
 	at := filepath.Join(f.source.root, "proc", strconv.Itoa(o.Task), "fd", strconv.Itoa(o.FD))
-	path, deleted := procfs.DeletedPath(wholeLink(o.Link, at))
+	name, deleted := procfs.DeletedPath(wholeLink(o.Link, at))
 	if !deleted {
 		return true
 	}
@@ -82,15 +95,15 @@ func (f *finder) visit(o procfs.OpenFile) (more bool) {
 		return true // it is closed by now
 	}
 	id, told := parseMountID(o.About())
-	if !f.isHere(o.PID, id, told, held.Device) || held.Links != 0 || held.Mode&unix.S_IFMT != unix.S_IFREG {
+	if held.Links != 0 || held.Mode&unix.S_IFMT != unix.S_IFREG || !f.isHere(o.PID, id, told, held) {
 		return true // somebody's file is called so
 	}
-	return f.add(o.PID, string(path), held)
+	return f.add(o.PID, string(name), held)
 }
 
 // visitNameless looks at one file that a process runs or has mapped.
 func (f *finder) visitNameless(n procfs.NamelessFile) (more bool) {
-	if !f.isHere(n.PID, int(n.Mount), n.Mount != 0, n.Device) {
+	if !f.isHere(n.PID, int(n.Mount), n.Mount != 0, n.Held) {
 		return true
 	}
 	return f.add(n.PID, n.Path, n.Held)
@@ -113,11 +126,11 @@ func wholeLink(link []byte, at string) []byte {
 }
 
 // add counts a process that holds a file.
-func (f *finder) add(pid int, path string, held procfs.Held) (more bool) {
+func (f *finder) add(pid int, name string, held procfs.Held) (more bool) {
 	id := identity{held.Device, held.Inode}
 	known := f.files[id]
 	if known == nil {
-		f.files[id], f.holder[id] = &diskusage.DeletedFile{PID: pid, Path: path, Bytes: held.Blocks * 512, Holders: 1}, pid
+		f.files[id], f.holder[id] = &diskusage.DeletedFile{PID: pid, Path: name, Bytes: held.Blocks * 512, Holders: 1}, pid
 		return len(f.files) < maxDeleted
 	}
 	if f.holder[id] != pid {
@@ -129,17 +142,75 @@ func (f *finder) add(pid int, path string, held procfs.Held) (more bool) {
 }
 
 // isHere reports whether an open file of a process is on the file system, by the mount that the
-// kernel tells about it. A process in a container has mounts of its own; there an overlay counts, whose
-// files are on a disk of the machine. Whoever leaves a mount namespace with a file open has one of a mount that
-// nobody lists; then its device tells.
-func (f *finder) isHere(pid, id int, told bool, device uint64) bool {
-	if m, own := f.table(0)[id]; told && own {
+// kernel tells about it. A process in a container has mounts of its own. Whoever leaves a mount namespace with
+// a file open has one of a mount that nobody lists; then its device tells.
+func (f *finder) isHere(pid, id int, told bool, held procfs.Held) bool {
+	m, known := f.table(0)[id]
+	if !known && told {
+		m, known = f.table(pid)[id]
+	}
+	switch {
+	case !told || !known:
+		return slices.Contains(f.devices, held.Device)
+	case m.kind == "overlay" && !f.isDevice(m):
+		return f.isBelow(pid, m, held)
+	default:
 		return f.isDevice(m)
 	}
-	if m, known := f.table(pid)[id]; told && known {
-		return f.isDevice(m) || m.kind == "overlay"
+}
+
+// isBelow reports whether the files of an overlay are on the file system. The name of their directory means
+// something here only where root mounted it: in a namespace of their own users have anything at that name.
+func (f *finder) isBelow(pid int, m mount, held procfs.Held) bool {
+	if path.IsAbs(m.upper) && (f.isOurs(m) || f.source.proc.OfOurUsers(pid)) {
+		if here, known := f.isUpperHere(m.upper); known {
+			return here
+		}
 	}
-	return slices.Contains(f.devices, device)
+	if len(f.unknown) < maxDeleted {
+		f.unknown[identity{held.Device, held.Inode}] = true
+	}
+	if uid, err := f.source.proc.UID(pid); err == nil {
+		f.users[f.source.proc.UserOf(uid)] = true
+	}
+	return false
+}
+
+// isOurs reports whether an overlay is mounted here, too, as that of a container is where root runs it.
+func (f *finder) isOurs(overlay mount) bool {
+	for _, m := range f.table(0) {
+		if m.device == overlay.device {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *finder) isUpperHere(upper string) (here, known bool) {
+	if here, known = f.uppers[upper]; known {
+		return here, true
+	}
+	dir, err := procfs.StatNamed(filepath.Join(f.source.root, upper))
+	if err != nil {
+		return false, false
+	}
+	m, listed := f.table(0)[int(dir.Mount)]
+	f.uppers[upper] = listed && f.isDevice(m) || slices.Contains(f.devices, dir.Device)
+	return f.uppers[upper], true
+}
+
+// noteUnknown says how many files in overlays are not counted, and whose they are.
+func (f *finder) noteUnknown(gaps *answer.Gaps) {
+	if len(f.unknown) == 0 {
+		return
+	}
+	whose := humanize.Count(len(f.users), "user", "users")
+	if len(f.users) == 1 {
+		for uid := range f.users {
+			whose = "user " + strconv.Itoa(uid)
+		}
+	}
+	gaps.Note("deleted_open", fmt.Sprintf("%s of %s in overlays of containers, where is not known, are not counted", humanize.Count(len(f.unknown), "deleted file", "deleted files"), whose))
 }
 
 func (f *finder) isDevice(m mount) bool {
@@ -161,13 +232,23 @@ func (f *finder) table(pid int) map[int]mount {
 	list, err := read()
 	t := map[int]mount{}
 	for _, m := range list {
-		t[m.ID] = mount{mounts.DeviceOf(m), m.FSType}
+		t[m.ID] = mount{mounts.DeviceOf(m), m.FSType, upperOf(m)}
 	}
 	if err != nil {
 		t = nil
 	}
 	f.tables[pid] = t
 	return t
+}
+
+// upperOf returns the directory that the files of an overlay are in, "" where it is not told as it is.
+func upperOf(m *mountinfo.Info) string {
+	for option := range strings.SplitSeq(m.VFSOptions, ",") {
+		if dir, ok := strings.CutPrefix(option, "upperdir="); ok && !strings.Contains(dir, `\`) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // parseMountID reads the mount that an open file is on (proc_pid_fdinfo(5)).

@@ -3,6 +3,7 @@
 package diskusage
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/diskusage"
 	"sentinel/internal/testenv"
 	"sentinel/internal/testenv/deadfuse"
@@ -273,24 +275,92 @@ func TestDeletedFilesOfALeftMountNamespaceAreFound(t *testing.T) {
 	}
 }
 
-// A process in a container has other mounts: an overlay there is on a disk of this machine.
+// A process in a container has other mounts: the files of an overlay are where its upper directory is.
 func TestOpenFilesOfContainersAreThoseOfOverlays(t *testing.T) {
-	s := New(testenv.Plant(t, map[string]string{
-		"proc/self/mountinfo": host, "proc/7/mountinfo": "90 1 0:60 / / rw - overlay overlay rw\n91 90 8:1 /v /data rw - ext4 /dev/sda1 rw\n92 90 0:61 / /far rw - nfs4 n:/ rw\n",
-	}))
-	f := finder{source: s, place: diskusage.Place{FileSystem: diskusage.Mounted{DeviceMajor: 8, DeviceMinor: 1}}, tables: map[int]map[int]mount{}, devices: []uint64{7}}
+	root := testenv.Plant(t, map[string]string{
+		"proc/self/mountinfo": host, "upper/x": "",
+		"proc/7/mountinfo": "90 1 0:60 / / rw - overlay overlay rw,lowerdir=/l,upperdir=/upper,workdir=/w\n91 90 8:1 /v /data rw - ext4 /dev/sda1 rw\n92 90 0:61 / /far rw - nfs4 n:/ rw\n93 90 0:62 / /o rw - overlay overlay rw,upperdir=/gone\n94 90 0:63 / /p rw - overlay overlay rw,upperdir=upper\n",
+	})
+	upper, err := procfs.StatNamed(filepath.Join(root, "upper"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFinder(New(root), diskusage.Place{FileSystem: diskusage.Mounted{DeviceMajor: 8, DeviceMinor: 1}})
+	f.devices = []uint64{7, upper.Device}
 	for _, c := range []struct {
-		pid    int
-		about  string
-		device uint64
-		want   bool
+		pid     int
+		about   string
+		device  uint64
+		want    bool
+		unknown int
 	}{
-		{7, "pos:\t0\nflags:\t0100001\nmnt_id:\t90\n", 1, true}, {7, "mnt_id:\t91\n", 1, true}, {7, "mnt_id:\t92\n", 7, false}, {7, "mnt_id:\tx\n", 1, false}, {7, "", 1, false},
-		{8, "mnt_id:\t20\n", 1, true}, {8, "mnt_id:\t24\n", 7, false}, {8, "mnt_id:\t900\n", 1, false}, {8, "mnt_id:\t900\n", 7, true}, {8, "", 7, true},
+		{7, "pos:\t0\nflags:\t0100001\nmnt_id:\t90\n", 1, true, 0}, {7, "mnt_id:\t91\n", 1, true, 0}, {7, "mnt_id:\t92\n", 7, false, 0}, {7, "mnt_id:\tx\n", 1, false, 0}, {7, "", 1, false, 0},
+		{8, "mnt_id:\t20\n", 1, true, 0}, {8, "mnt_id:\t24\n", 7, false, 0}, {8, "mnt_id:\t900\n", 1, false, 0}, {8, "mnt_id:\t900\n", 7, true, 0}, {8, "", 7, true, 0},
+		{7, "mnt_id:\t93\n", 7, false, 1}, {7, "mnt_id:\t94\n", 8, false, 2},
 	} {
 		id, told := parseMountID([]byte(c.about))
-		if got := f.isHere(c.pid, id, told, c.device); got != c.want {
-			t.Errorf("%d, %q: %v", c.pid, c.about, got)
+		if got := f.isHere(c.pid, id, told, procfs.Held{Device: c.device}); got != c.want || len(f.unknown) != c.unknown {
+			t.Errorf("%d, %q: %v, unknown %v", c.pid, c.about, got, f.unknown)
+		}
+	}
+}
+
+// holding starts a program in namespaces of its own that mounts an overlay at /srv/o over a directory, and holds
+// a deleted file of a mebibyte in it.
+func holding(t *testing.T, script, dir string, command ...string) (pid int) {
+	t.Helper()
+	const hold = ` && cd /srv/o && exec 7>gone && head -c 1048576 /dev/zero >&7 && rm gone && echo ready && exec sleep 600`
+	c := exec.Command(command[0], append(command[1:], "/bin/sh", "-c", script+hold, dir)...)
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err := errors.Join(err, c.Start()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	said, err := bufio.NewReader(out).ReadString('\n')
+	testenv.Need(t, err == nil, "overlays, in namespaces of users too: "+said)
+	return c.Process.Pid
+}
+
+// The files of an overlay are counted where root put them. What a user mounts is nowhere, whatever they call it.
+func TestDeletedFilesInOverlaysAreCountedWhereTheyAre(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	unshare, setpriv := testenv.Program(t, "unshare", "util-linux"), testenv.Program(t, "setpriv", "util-linux")
+	const mount = `mount -t overlay -o lowerdir=$0/l,upperdir=$0/u,workdir=$0/w o /srv/o`
+	if out, err := exec.Command("/bin/sh", "-ec", `mount -t tmpfs -o size=64m t /mnt; mount -t tmpfs -o size=64m t /srv; mkdir /srv/o
+		for d in /mnt/a /mnt/b /srv/c; do mkdir $d $d/l $d/u $d/w; done
+		mount -t overlay o -o lowerdir=/mnt/a/l,upperdir=/mnt/a/u,workdir=/mnt/a/w /srv/o`).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	here := holding(t, "true", "/mnt/a", unshare, "--mount")
+	inside, other := holding(t, mount, "/mnt/b", unshare, "--mount"), holding(t, mount, "/srv/c", unshare, "--mount")
+	user := holding(t, `mount -t tmpfs t /mnt && mkdir -p /mnt/a/l /mnt/a/u /mnt/a/w && `+mount+` -o userxattr`, "/mnt/a",
+		setpriv, "--reuid", "1500", "--regid", "1500", "--clear-groups", unshare, "--user", "--map-root-user", "--mount")
+	s := New("/")
+	for dir, want := range map[string][]int{"/mnt": {here, inside}, "/srv": {other}} {
+		place, err := s.Place(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := s.Deleted(t.Context(), place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, f := range d.Files {
+			if got = append(got, f.PID); f.Bytes != 1<<20 {
+				t.Errorf("%s: %+v", dir, f)
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: held by %v, want %v; the user's is %d", dir, got, want, user)
+		}
+		if diff := cmp.Diff(answer.Gaps{{Field: "deleted_open", Reason: "1 deleted file of user 1500 in overlays of containers, where is not known, are not counted"}}, d.Gaps); diff != "" {
+			t.Errorf("%s: %s", dir, diff)
 		}
 	}
 }

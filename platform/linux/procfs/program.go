@@ -52,7 +52,7 @@ func (f FS) Program(pid, owner int) (Program, error) {
 	p.Lent = runs.Lent()
 	// Nobody but root can have no name lead any more to a file in a directory of root's, unless the path is
 	// of a mount namespace that a user made.
-	removed := p.Removed && runs.Links == 0 && f.ofOurUsers(pid)
+	removed := p.Removed && runs.Links == 0 && f.OfOurUsers(pid)
 	p.Unmapped, err = f.Unmapped(pid)
 	p.System = !p.Unmapped && runs.ownedAlone(owner) && f.Placed(p.Path, owner) && (removed || f.isAt(p.Path, runs))
 	return p, err

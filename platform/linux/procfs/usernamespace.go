@@ -28,9 +28,9 @@ func (f FS) inOurUsers(pid int) (bool, error) {
 // ourUsers returns the user namespace of this run, in which it stays: one with threads cannot leave it (unshare(2)).
 var ourUsers = sync.OnceValues(func() (string, error) { return os.Readlink("/proc/self/ns/user") })
 
-// ofOurUsers is [FS.inOurUsers] where it is certain. Who makes a mount namespace without being root is in
+// OfOurUsers is inOurUsers where it is certain. Who makes a mount namespace without being root is in
 // another user namespace (user_namespaces(7)), and does not come back.
-func (f FS) ofOurUsers(pid int) bool {
+func (f FS) OfOurUsers(pid int) bool {
 	if f.dir != "/proc" {
 		return true
 	}
