@@ -3,6 +3,7 @@
 package cgroup
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,11 +11,15 @@ import (
 	"time"
 )
 
-// maxQuotaGroups bounds how many groups are looked at for a quota.
-const maxQuotaGroups = 2048
+// How many groups are looked at for a quota: of the system, of all users, and of one user, to whom systemd
+// leaves the groups below their slice.
+const (
+	maxQuotaGroups = 2048
+	maxQuotaOfUser = 512
+)
 
 // ErrTooManyGroups reports that not all groups were looked at.
-var ErrTooManyGroups = errors.New("there are more than 2048 control groups")
+var ErrTooManyGroups = errors.New("there are more control groups than are looked at: 2048 of the system and of users each, 512 of one user")
 
 // A Quota is the processor limit of one control group.
 type Quota struct {
@@ -23,30 +28,70 @@ type Quota struct {
 	Throttled time.Duration // that its processors waited for the next period, since it was made
 }
 
+// userSlice has a slice of each user in it (systemd.special(7)).
+const userSlice = "user.slice"
+
 // Quotas lists the groups below root that have a processor limit and were held back by it before
-// (Documentation/admin-guide/cgroup-v2.rst, Documentation/scheduler/sched-bwc.rst). Beside
-// ErrTooManyGroups there are those that were found.
+// (Documentation/admin-guide/cgroup-v2.rst, Documentation/scheduler/sched-bwc.rst), those of the system
+// first. Beside ErrTooManyGroups there are those that were found.
 func Quotas(root string) ([]Quota, error) {
 	top, read := quotaReader(root)
-	var list []Quota
-	groups := 0
-	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+	w := quotaWalk{top: top, read: read}
+	users := filepath.Join(top, userSlice)
+	_, err := w.below(top, maxQuotaGroups, users)
+	if err != nil && !errors.Is(err, ErrTooManyGroups) {
+		return w.list, err
+	}
+	return w.list, errors.Join(err, w.ofUsers(users))
+}
+
+// A quotaWalk collects groups.
+type quotaWalk struct {
+	top  string
+	read func(dir string) (Quota, bool)
+	list []Quota
+}
+
+// below looks at a group and those below it, but for what is in one of them.
+func (w *quotaWalk) below(dir string, most int, without string) (groups int, err error) {
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
-		case err != nil && path == top:
+		case err != nil && path == w.top:
 			return err
 		case err != nil || !entry.IsDir():
 			return nil //nolint:nilerr // a group that is gone meanwhile
-		}
-		if groups++; groups > maxQuotaGroups {
+		case groups == most:
 			return ErrTooManyGroups
 		}
-		if q, ok := read(path); ok {
-			q.Group = filepath.Join("/", path[len(top):])
-			list = append(list, q)
+		groups++
+		if q, ok := w.read(path); ok {
+			q.Group = filepath.Join("/", path[len(w.top):])
+			w.list = append(w.list, q)
+		}
+		if path == without {
+			return fs.SkipDir
 		}
 		return nil
 	})
-	return list, err
+	return groups, err
+}
+
+// ofUsers looks at the slices of users, none of whom takes the room of the others.
+func (w *quotaWalk) ofUsers(dir string) error {
+	slices, err := os.ReadDir(dir)
+	if err != nil {
+		return nil //nolint:nilerr // there is none without systemd
+	}
+	left := maxQuotaGroups
+	for _, s := range slices {
+		if !s.IsDir() {
+			continue
+		}
+		groups, cut := w.below(filepath.Join(dir, s.Name()), min(left, maxQuotaOfUser), "")
+		left -= groups
+		err = cmp.Or(err, cut)
+	}
+	return err
 }
 
 // quotaReader returns where the groups with processor limits are, and how to read one.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/testenv"
 )
 
 func group(t *testing.T, root string, files map[string]string) {
@@ -79,5 +81,27 @@ func TestQuotasOfMoreGroupsThanAreLookedAt(t *testing.T) {
 	}
 	if got, err := Quotas(root); !errors.Is(err, ErrTooManyGroups) || len(got) != 1 {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Who makes any number of groups hides none of the system's, whatever they are called, and none of another user.
+func TestNobodyHidesTheQuotasOfOthers(t *testing.T) {
+	root, held := testenv.MemDir(t), "throttled_usec 7\n"
+	group(t, root, map[string]string{
+		"cgroup.controllers": "cpu\n", "zabbix.slice/z.service/cpu.max": "1 2\n", "zabbix.slice/z.service/cpu.stat": held, "user.slice/cpu.max": "1 2\n", "user.slice/cpu.stat": held,
+		"user.slice/user-1501.slice/b.scope/cpu.max": "1 2\n", "user.slice/user-1501.slice/b.scope/cpu.stat": held,
+	})
+	for i := range maxQuotaGroups + 10 {
+		if err := os.MkdirAll(filepath.Join(root, "sys", "fs", "cgroup", fmt.Sprintf("user.slice/user-1500.slice/user@1500.service/g%d", i)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := Quotas(root)
+	var got []string
+	for _, q := range list {
+		got = append(got, q.Group)
+	}
+	if diff := cmp.Diff([]string{"/user.slice", "/zabbix.slice/z.service", "/user.slice/user-1501.slice/b.scope"}, got); diff != "" || !errors.Is(err, ErrTooManyGroups) {
+		t.Errorf("%v %s", err, diff)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/health"
 	"sentinel/internal/humanize"
 	"sentinel/internal/sampling"
@@ -64,17 +65,35 @@ func capped(before, after []cgroup.Quota, over time.Duration) health.Reading {
 	slices.SortFunc(list, func(a, b capping) int {
 		return cmp.Or(cmp.Compare(b.percent, a.percent), cmp.Compare(a.Group, b.Group))
 	})
+	list, system := systemFirst(list)
 	r := health.Reading{Value: float64(len(list))}
 	for _, c := range list {
 		r.Names = append(r.Names, fmt.Sprintf("%s (%s, waits %.0f %% of the time)", groupName(c.Group), humanize.Processors(c.Cores), c.percent))
 	}
-	if len(list) == 0 {
+	if system == 0 {
 		return r
 	}
-	if unit := cgroup.ShownUnit(list[0].Group); strings.HasSuffix(unit, ".service") && !strings.Contains(unit, "/") {
+	if unit := cgroup.Unit(list[0].Group); strings.HasSuffix(unit, ".service") {
 		r.Object = unit
 	}
 	return r
+}
+
+// systemFirst puts the groups of users behind the system's, of each user in turn: they set quotas as they like.
+func systemFirst(list []capping) (sorted []capping, system int) {
+	user := func(c capping) (uid int) {
+		uid, _ = cgroup.User(c.Group)
+		return uid
+	}
+	var users []capping
+	for _, c := range list {
+		if _, ok := cgroup.User(c.Group); ok {
+			users = append(users, c)
+		} else {
+			sorted = append(sorted, c)
+		}
+	}
+	return append(sorted, answer.InTurn(users, user)...), len(sorted)
 }
 
 // groupName is the unit of a group, or else its own name.

@@ -3,6 +3,7 @@
 package health
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -47,5 +48,34 @@ func TestAUnitOfAUserIsShownAsTheirs(t *testing.T) {
 	want := health.Reading{Value: 1, Names: []string{"user@1500.service/mysql.service (1 processor, waits 100 % of the time)"}}
 	if diff := cmp.Diff(want, capped([]cgroup.Quota{q}, []cgroup.Quota{later}, 10*time.Second)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Users hold their units back as they like: those of the system come first, and are what it is about.
+func TestUnitsOfUsersPushNoneOfTheSystemsOut(t *testing.T) {
+	var before, after []cgroup.Quota
+	add := func(group string, waited time.Duration) {
+		q := cgroup.Quota{Group: group, Cores: 1}
+		before = append(before, q)
+		q.Throttled = waited
+		after = append(after, q)
+	}
+	for _, name := range []string{"a", "b", "c", "nginx", "sshd"} {
+		add("/user.slice/user-1500.slice/user@1500.service/app.slice/"+name+".service", 10*time.Second)
+	}
+	add("/user.slice/user-1501.slice/session-2.scope", 3*time.Second)
+	add("/system.slice/postgresql.service", 6*time.Second)
+	add("/user.slice/user-1500.slice/user@1500.service", 9*time.Second)
+	got := capped(before, after, 10*time.Second)
+	first := []string{"postgresql.service (1 processor, waits 60 % of the time)", "user@1500.service/a.service (1 processor, waits 100 % of the time)", "session-2.scope (1 processor, waits 30 % of the time)"}
+	if len(got.Names) != 8 || got.Object != "postgresql.service" || got.Value != 8 {
+		t.Fatalf("%+v", got)
+	}
+	if diff := cmp.Diff(first, got.Names[:3]); diff != "" {
+		t.Error(diff)
+	}
+	users := func(list []cgroup.Quota) []cgroup.Quota { return slices.Concat(list[:6], list[7:]) }
+	if got = capped(users(before), users(after), 10*time.Second); got.Value != 7 || got.Object != "" {
+		t.Errorf("of users alone: %+v", got)
 	}
 }
