@@ -5,12 +5,12 @@ package treesize
 import (
 	"errors"
 	"io/fs"
-	"path"
-	"time"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"sentinel/internal/diskusage"
+	"sentinel/platform/unix/dirpath"
 )
 
 // A directory is known of and not complete: it, or something below it, is still to be read. Who reads
@@ -18,10 +18,16 @@ import (
 type directory struct {
 	parent *directory
 	child
-	open    handle // where reading goes on, for one with many directories in it
-	pending int    // itself and the directories in it that are not complete
+	where   dirpath.Dir // below the directory that is walked
+	open    handle      // where reading goes on, for one with many directories in it
+	pending int         // itself and the directories in it that are not complete
 	watched bool
 	sum
+}
+
+// in returns a directory that was found in d.
+func (d *directory) in(c child) *directory {
+	return &directory{parent: d, child: c, where: d.where.In(c.name), pending: 1}
 }
 
 // A child is a directory that was found in another one.
@@ -40,24 +46,18 @@ type sum struct {
 	atLeast        bool
 }
 
-// path returns the path below the directory that is walked; "" is that one.
-func (d *directory) path() string {
-	length := -1
-	for at := d; at.parent != nil; at = at.parent {
-		length += len(at.name) + 1
-	}
-	if length < 0 {
-		return ""
-	}
-	b := make([]byte, length)
-	for at := d; at.parent != nil; at = at.parent {
-		length -= len(at.name)
-		copy(b[length:], at.name)
-		if length--; length >= 0 {
-			b[length] = '/'
-		}
-	}
-	return string(b)
+// A place is something in a directory, or for "" the directory itself. Its path is made when it is told: those of all
+// that is found would take as much memory as users nest directories.
+type place struct {
+	in   *directory
+	name string
+}
+
+// A bigFile is one that may be told of.
+type bigFile struct {
+	place
+	bytes, size uint64
+	modified    int64 // seconds since 1970
 }
 
 // found is what one reading of a directory brings.
@@ -67,9 +67,9 @@ type found struct {
 	bytes       uint64
 	entries     int64
 	directories []child
-	elsewhere   []string // files on which others are mounted
+	elsewhere   []place // files on which others are mounted
 	linked      []linked
-	files       []diskusage.FoundFile
+	files       []bigFile
 	failed      int64  // files that could not be looked at
 	open        handle // the directory, where it is to be read on
 	err         error
@@ -84,40 +84,60 @@ var errMoved = errors.New("it was moved")
 // maxFound is about how many files one reading keeps.
 const maxFound = 1000
 
+// A listing is a directory that is being read.
+type listing struct {
+	handle
+	of     *directory
+	points map[string]bool // the mount points in it
+}
+
 // read reads a directory to its end, or until many directories or files were found in it. Then it is
 // to be read on after these: of a tree of any shape only few are known of at a time.
 func (w *walk) read(r *reader, d *directory) (f found) {
-	below, h := d.path(), d.open
-	if h == (handle{}) {
+	l := listing{d.open, d, w.mounted[w.short(d)]}
+	if l.handle == (handle{}) {
 		f.began = true
-		if h, f.err = w.enter(d, below, &f); f.err != nil {
+		if l.handle, f.err = w.enter(d, &f); f.err != nil {
 			return f
 		}
 	}
 	for {
-		state, err := h.batch(r, func(name []byte, kind byte) { w.look(h, name, kind, below, &f) })
+		state, err := l.batch(r, func(name []byte, kind byte) { w.look(l, name, kind, &f) })
 		switch {
 		case err != nil || state == atEnd:
 			f.err = err
-			h.close()
+			l.close()
 			return f
 		case state == fullBuffer && (len(f.directories) > 0 || len(f.linked)+len(f.files) >= maxFound) || w.over(f.entries):
-			f.open = h
+			f.open = l.handle
 			return f
 		}
 	}
+}
+
+// nowhere is no path below the directory that is walked.
+const nowhere = "//"
+
+// short returns the path of a directory, or nowhere if it is longer than all that are listed as mount points or to be
+// watched.
+func (w *walk) short(d *directory) string {
+	if d.where.Len() > w.longest {
+		return nowhere
+	}
+	return d.where.From(0)
 }
 
 // over reports whether a bound is reached.
 func (w *walk) over(more int64) bool { return w.stopped.Load() || w.entries.Load()+more > w.Entries }
 
 // enter opens a directory. Mount points are left alone.
-func (w *walk) enter(d *directory, below string, f *found) (handle, error) {
+func (w *walk) enter(d *directory, f *found) (handle, error) {
+	below := w.short(d)
 	if w.skip[below] {
 		return handle{}, errElsewhere
 	}
 	_, f.watched = w.watch[below]
-	h, err := w.open(d, below)
+	h, err := w.open(d)
 	if err != nil {
 		return handle{}, err
 	}
@@ -138,30 +158,62 @@ func (w *walk) enter(d *directory, below string, f *found) (handle, error) {
 }
 
 // open opens a directory, by its name where it is not held.
-func (w *walk) open(d *directory, below string) (handle, error) {
+func (w *walk) open(d *directory) (handle, error) {
 	if d.held != (handle{}) {
 		defer w.release(d.child)
 		return d.held.openBelow("")
 	}
-	h, err := w.root.openBelow(below)
+	h, err := w.openByName(d)
 	if gone(err) {
 		err = errMoved
 	}
 	return h, err
 }
 
+// openByName opens a directory by its path, in pieces that the kernel takes.
+func (w *walk) openByName(d *directory) (h handle, err error) {
+	through, from := w.root, 0
+	for _, piece := range pieces(d) {
+		next, err := through.openThrough(piece.where.From(from)[1:])
+		if from > 0 {
+			through.close()
+		}
+		if err != nil {
+			return handle{}, err
+		}
+		through, from = next, piece.where.Len()
+	}
+	if from > 0 {
+		defer through.close()
+	}
+	return through.openBelow(strings.TrimPrefix(d.where.From(from), "/"))
+}
+
+// pieces returns the directories on the way to d at which the pieces of its path end, but for the last piece.
+func pieces(d *directory) (ends []*directory) {
+	end := d
+	for at := d; at.parent != nil; at = at.parent {
+		if end.where.Len()-at.parent.where.Len() > maxPiece && at != end {
+			ends = append(ends, at)
+			end = at
+		}
+	}
+	slices.Reverse(ends)
+	return ends
+}
+
 // maxHeld bounds how many directories are held: a process may have 1024 files open in many places.
 const maxHeld = 500
 
-// find holds a directory of the one that is open as h until it is entered: whoever moves it meanwhile hides
+// find holds a directory of the one that is being read until it is entered: whoever moves it meanwhile hides
 // nothing, and what was removed is told from what was moved. Of those that are too many it is kept which they
 // are. What cannot be opened is found out by its name.
-func (w *walk) find(h handle, name []byte, below string) child {
+func (w *walk) find(l listing, name []byte) child {
 	c := child{name: string(name)}
-	if w.mounted[below] && w.skip[path.Join(below, c.name)] {
+	if l.points[c.name] {
 		return c
 	}
-	held, err := h.openThrough(c.name)
+	held, err := l.openThrough(c.name)
 	if err != nil {
 		return c
 	}
@@ -184,40 +236,40 @@ func (w *walk) release(c child) {
 	}
 }
 
-// look adds one entry of the directory that is open as h.
-func (w *walk) look(h handle, name []byte, kind byte, below string, f *found) {
+// look adds one entry of the directory that is being read.
+func (w *walk) look(l listing, name []byte, kind byte, f *found) {
 	f.entries++
 	if kind == unix.DT_DIR {
-		f.directories = append(f.directories, w.find(h, name, below))
+		f.directories = append(f.directories, w.find(l, name))
 		return
 	}
-	if w.mounted[below] && w.skip[path.Join(below, string(name))] {
+	if l.points[string(name)] {
 		return
 	}
-	e, err := h.stat(name)
+	e, err := l.stat(name)
 	switch {
 	case err != nil && gone(err):
 		f.entries--
 	case err != nil:
 		f.failed++
 	case e.directory: // the file system does not tell kinds
-		f.directories = append(f.directories, w.find(h, name, below))
+		f.directories = append(f.directories, w.find(l, name))
 	case e.mount != w.mount: // the device is no help: files of an overlay have those of its layers
-		f.elsewhere = append(f.elsewhere, w.at(path.Join(below, string(name))))
+		f.elsewhere = append(f.elsewhere, place{l.of, string(name)})
 	case e.links > 1:
-		f.linked = append(f.linked, linked{e.identity, e.links, e.bytes, w.large(e, name, below)})
+		f.linked = append(f.linked, linked{e.identity, e.links, e.bytes, w.large(l, e, name)})
 	default:
 		f.bytes += e.bytes
-		f.files = append(f.files, w.large(e, name, below)...)
+		f.files = append(f.files, w.large(l, e, name)...)
 	}
 }
 
 // large returns a file that is to be kept, as a list of none or one.
-func (w *walk) large(e entry, name []byte, below string) []diskusage.FoundFile {
+func (w *walk) large(l listing, e entry, name []byte) []bigFile {
 	if e.bytes <= w.leastFile.Load() {
 		return nil
 	}
-	return []diskusage.FoundFile{{Path: w.at(path.Join(below, string(name))), Bytes: e.bytes, Size: e.size, Modified: time.Unix(e.modified, 0)}}
+	return []bigFile{{place{l.of, string(name)}, e.bytes, e.size, e.modified}}
 }
 
 // gone reports that something was removed or moved since it was seen, or that something else is in its place.

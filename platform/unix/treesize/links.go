@@ -2,8 +2,6 @@
 
 package treesize
 
-import "sentinel/internal/diskusage"
-
 // maxLinks bounds how many files with several names are told apart at a time, which takes up to 80 bytes each
 // while the map grows.
 const maxLinks = 1_000_000
@@ -13,7 +11,7 @@ type linked struct {
 	identity
 	names uint64
 	bytes uint64
-	file  []diskusage.FoundFile // the file, if it is to be kept
+	file  []bigFile // the file, if it is to be kept
 }
 
 // links counts the names that were seen of each file that has others, by device: nearly always there is one, and

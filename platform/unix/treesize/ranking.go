@@ -12,7 +12,6 @@ import (
 type ranking[T any] struct {
 	most int
 	size func(T) uint64
-	name func(T) string
 	list []T // a heap, the smallest first
 }
 
@@ -34,11 +33,18 @@ func (r *ranking[T]) add(one T) {
 	}
 }
 
-// sorted returns what is kept, the largest first.
-func (r *ranking[T]) sorted() []T {
-	list := slices.Clone(r.list)
+// each returns what make makes of each.
+func each[T, R any](list []T, make func(T) R) (made []R) {
+	for _, one := range list {
+		made = append(made, make(one))
+	}
+	return made
+}
+
+// largestFirst sorts a list.
+func largestFirst[T any](list []T, size func(T) uint64, name func(T) string) []T {
 	slices.SortFunc(list, func(a, b T) int {
-		return cmp.Or(cmp.Compare(r.size(b), r.size(a)), cmp.Compare(r.name(a), r.name(b)))
+		return cmp.Or(cmp.Compare(size(b), size(a)), cmp.Compare(name(a), name(b)))
 	})
 	return list
 }
@@ -50,6 +56,7 @@ func (r *ranking[T]) Swap(i, j int)      { r.list[i], r.list[j] = r.list[j], r.l
 func (r *ranking[T]) Push(x any)         { r.list = append(r.list, x.(T)) } //nolint:forcetypeassert // package heap hands back what add gave it
 func (r *ranking[T]) Pop() any {
 	last := r.list[len(r.list)-1]
+	clear(r.list[len(r.list)-1:])
 	r.list = r.list[:len(r.list)-1]
 	return last
 }

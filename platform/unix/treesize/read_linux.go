@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -35,23 +34,15 @@ var withinMount = unix.OpenHow{Flags: directoryFlags, Resolve: unix.RESOLVE_NO_S
 
 var throughMount = unix.OpenHow{Flags: throughFlags, Resolve: withinMount.Resolve}
 
+// maxPiece bounds a path for one call: PATH_MAX counts the NUL at its end.
+const maxPiece = unix.PathMax - 1
+
 // openBelow opens a directory below h; "" is h itself, once more. Older kernels, and filters of
 // system calls that do not know the call, cost a call for each part of the path and tell bind mounts by
-// the mount table alone. A path that is longer than the kernel takes is opened in pieces.
-func (h handle) openBelow(below string) (handle, error) {
-	if len(below) < unix.PathMax {
-		return h.openPiece(below, &withinMount)
-	}
-	end := strings.LastIndexByte(below[:unix.PathMax-1], '/') // a name has 255 bytes
-	through, err := h.openPiece(below[:end], &throughMount)
-	if err != nil {
-		return handle{}, err
-	}
-	defer through.close()
-	return through.openBelow(below[end+1:])
-}
+// the mount table alone.
+func (h handle) openBelow(below string) (handle, error) { return h.openPiece(below, &withinMount) }
 
-// openThrough opens a directory in h, for which the right to read it is not needed.
+// openThrough opens a directory below h, for which the right to read it is not needed.
 func (h handle) openThrough(name string) (handle, error) { return h.openPiece(name, &throughMount) }
 
 func (h handle) openPiece(below string, how *unix.OpenHow) (handle, error) {

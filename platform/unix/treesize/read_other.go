@@ -29,6 +29,9 @@ func (h handle) close() {
 // throughFlags open a directory on the way to another, for which the right to search it is enough.
 const throughFlags = unix.O_SEARCH | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
+// maxPiece has each name opened by itself, which follows no link on the way.
+const maxPiece = 0
+
 // openBelow opens a directory below h; "" is h itself, once more.
 func (h handle) openBelow(below string) (handle, error) {
 	fd, err := openParts(h.fd(), below)

@@ -8,10 +8,10 @@
 package treesize
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
-	"path"
 	"runtime"
 	"strings"
 	"sync"
@@ -89,8 +89,10 @@ func Walk(ctx context.Context, o Options) (diskusage.Tree, error) {
 // A walk is under way. The mutex guards everything below it.
 type walk struct {
 	Options
-	skip, mounted map[string]bool // mount points, and the directories they are in, below Dir
+	skip          map[string]bool            // mount points: "/a/b" is below Dir
+	mounted       map[string]map[string]bool // their names, by the directories that they are in
 	watch         map[string]string
+	longest       int // of all these, in bytes
 	root          handle
 	device, mount uint64
 	held          atomic.Int64 // directories
@@ -105,15 +107,15 @@ type walk struct {
 	links              links
 	bytes              uint64
 	directories        int64
-	bySize, byEntries  ranking[diskusage.Branch]
-	files              ranking[diskusage.FoundFile]
+	bySize, byEntries  ranking[*directory]
+	files              ranking[bigFile]
 	watched            map[string]diskusage.Branch
-	elsewhere          []string
+	elsewhere          []place
 	elsewheres         int
 	unreadable, failed int64
-	failedAt           string // the first directory that could not be read whole
+	failedAt           *directory // the first that could not be read whole
 	moved              int64
-	movedFrom          string // where the first of these was found
+	movedFrom          *directory // the first of these was found
 	unread             int64
 	bound              string
 	abandoned          bool
@@ -121,35 +123,52 @@ type walk struct {
 
 func newWalk(o Options, root handle) *walk {
 	w := &walk{
-		Options: o, root: root, skip: map[string]bool{}, mounted: map[string]bool{}, watch: map[string]string{},
+		Options: o, root: root, skip: map[string]bool{}, mounted: map[string]map[string]bool{}, watch: map[string]string{},
 		reading: map[*directory]bool{}, watched: map[string]diskusage.Branch{},
-		bySize:    ranking[diskusage.Branch]{most: maxBranches, size: func(b diskusage.Branch) uint64 { return b.Bytes }, name: func(b diskusage.Branch) string { return b.Path }},
-		byEntries: ranking[diskusage.Branch]{most: maxBranches, size: func(b diskusage.Branch) uint64 { return uint64(b.Entries) }, name: func(b diskusage.Branch) string { return b.Path }},
-		files:     ranking[diskusage.FoundFile]{most: maxFiles, size: func(f diskusage.FoundFile) uint64 { return f.Bytes }, name: func(f diskusage.FoundFile) string { return f.Path }},
+		bySize:    ranking[*directory]{most: maxBranches, size: func(d *directory) uint64 { return d.bytes }},
+		byEntries: ranking[*directory]{most: maxBranches, size: func(d *directory) uint64 { return uint64(d.entries) }},
+		files:     ranking[bigFile]{most: maxFiles, size: func(f bigFile) uint64 { return f.bytes }},
 	}
 	w.wake = sync.NewCond(&w.mu)
 	for _, point := range o.Skip {
 		if below, ok := w.below(point); ok {
-			w.skip[below] = true
-			w.mounted[strings.TrimPrefix(path.Dir("/"+below), "/")] = true
+			w.leaveAlone(below)
 		}
 	}
 	for _, dir := range o.Watch {
 		if below, ok := w.below(dir); ok {
 			w.watch[below] = dir
+			w.longest = max(w.longest, len(below))
 		}
 	}
 	return w
 }
 
-// below returns a path without that of the directory that is walked, if it is in it.
-func (w *walk) below(name string) (string, bool) {
-	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(w.Dir, "/")+"/")
-	return rest, ok && rest != ""
+// leaveAlone notes a mount point.
+func (w *walk) leaveAlone(below string) {
+	w.skip[below] = true
+	w.longest = max(w.longest, len(below))
+	end := strings.LastIndexByte(below, '/')
+	if w.mounted[below[:end]] == nil {
+		w.mounted[below[:end]] = map[string]bool{}
+	}
+	w.mounted[below[:end]][below[end+1:]] = true
 }
 
-// at returns the path of what is below the directory that is walked.
-func (w *walk) at(below string) string { return path.Join(w.Dir, below) }
+// below returns a path without that of the directory that is walked, if it is in it: "/a/b".
+func (w *walk) below(name string) (string, bool) {
+	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(w.Dir, "/"))
+	return rest, ok && len(rest) > 1 && rest[0] == '/'
+}
+
+// at returns the path of a place.
+func (w *walk) at(p place) string {
+	name := strings.TrimSuffix(w.Dir, "/") + p.in.where.String()
+	if p.name != "" {
+		name += "/" + p.name
+	}
+	return cmp.Or(name, "/")
+}
 
 // begin looks at the directory itself.
 func (w *walk) begin() error {
@@ -191,6 +210,7 @@ func (w *walk) next() *directory {
 		}
 		if n := len(w.waiting); n > 0 {
 			d := w.waiting[n-1]
+			w.waiting[n-1] = nil // or it would be kept when it is complete
 			w.waiting = w.waiting[:n-1]
 			w.reading[d] = true
 			return d
@@ -273,7 +293,7 @@ func (w *walk) add(d *directory, f found) {
 		w.waiting = append(w.waiting, d)
 	}
 	for _, c := range f.directories {
-		w.waiting = append(w.waiting, &directory{parent: d, child: c, pending: 1})
+		w.waiting = append(w.waiting, d.in(c))
 		d.pending++
 	}
 	if f.open == (handle{}) {
@@ -307,17 +327,17 @@ func (w *walk) record(d *directory, f found) {
 		w.files.add(file)
 	}
 	w.leastFile.Store(w.files.least())
-	for _, file := range f.elsewhere {
-		w.leaveOut(file)
+	for _, p := range f.elsewhere {
+		w.leaveOut(p)
 	}
 	w.fail(d, f)
 }
 
 // leaveOut notes where another file system begins. The mutex is held.
-func (w *walk) leaveOut(path string) {
+func (w *walk) leaveOut(p place) {
 	w.elsewheres++
 	if len(w.elsewhere) < maxElsewhere {
-		w.elsewhere = append(w.elsewhere, path)
+		w.elsewhere = append(w.elsewhere, p)
 	}
 }
 
@@ -329,10 +349,10 @@ func (w *walk) fail(d *directory, f found) {
 	switch {
 	case f.err == nil || gone(f.err):
 	case errors.Is(f.err, errElsewhere):
-		w.leaveOut(w.at(d.path()))
+		w.leaveOut(place{in: d})
 	case errors.Is(f.err, errMoved):
 		if w.moved++; w.moved == 1 {
-			w.movedFrom = w.at(d.path())
+			w.movedFrom = d
 		}
 		d.atLeast = true
 	case errors.Is(f.err, fs.ErrPermission):
@@ -343,7 +363,7 @@ func (w *walk) fail(d *directory, f found) {
 		d.atLeast = true
 	}
 	if before == 0 && w.failed > 0 {
-		w.failedAt = w.at(d.path())
+		w.failedAt = d
 	}
 }
 
@@ -369,29 +389,42 @@ func (w *walk) rank(d *directory) {
 	if d.parent == nil {
 		return
 	}
-	large, many := d.bytes > w.bySize.least(), uint64(d.entries) > w.byEntries.least()
-	if !large && !many && !d.watched {
-		return
-	}
-	b := diskusage.Branch{Path: w.at(d.path()), Bytes: d.bytes, Entries: d.entries, AtLeast: d.atLeast, LargestBytes: d.largestBytes, LargestEntries: d.largestEntries}
-	if large {
-		w.bySize.add(b)
-	}
-	if many {
-		w.byEntries.add(b)
-	}
+	w.bySize.add(d)
+	w.byEntries.add(d)
 	if d.watched {
+		b := w.branch(d)
 		w.watched[b.Path] = b
 	}
+}
+
+// branch is what is told of a directory.
+func (w *walk) branch(d *directory) diskusage.Branch {
+	return diskusage.Branch{Path: w.at(place{in: d}), Bytes: d.bytes, Entries: d.entries, AtLeast: d.atLeast, LargestBytes: d.largestBytes, LargestEntries: d.largestEntries}
+}
+
+// foundFile is what is told of a file.
+func (w *walk) foundFile(f bigFile) diskusage.FoundFile {
+	return diskusage.FoundFile{Path: w.at(f.place), Bytes: f.bytes, Size: f.size, Modified: time.Unix(f.modified, 0)}
 }
 
 func (w *walk) tree() diskusage.Tree {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return diskusage.Tree{
+	path := func(b diskusage.Branch) string { return b.Path }
+	t := diskusage.Tree{
 		Bytes: w.bytes, Entries: w.entries.Load() + 1, Directories: w.directories,
-		BySize: w.bySize.sorted(), ByEntries: w.byEntries.sorted(), Files: w.files.sorted(), Watched: w.watched,
-		Elsewhere: w.elsewhere, Elsewheres: w.elsewheres, Unreadable: w.unreadable, Failed: w.failed, FailedAt: w.failedAt, Moved: w.moved, MovedFrom: w.movedFrom, Unread: w.unread, Bound: w.bound,
+		BySize:    largestFirst(each(w.bySize.list, w.branch), func(b diskusage.Branch) uint64 { return b.Bytes }, path),
+		ByEntries: largestFirst(each(w.byEntries.list, w.branch), func(b diskusage.Branch) uint64 { return uint64(b.Entries) }, path),
+		Files:     largestFirst(each(w.files.list, w.foundFile), func(f diskusage.FoundFile) uint64 { return f.Bytes }, func(f diskusage.FoundFile) string { return f.Path }),
+		Watched:   w.watched, Elsewhere: each(w.elsewhere, w.at), Elsewheres: w.elsewheres,
+		Unreadable: w.unreadable, Failed: w.failed, Moved: w.moved, Unread: w.unread, Bound: w.bound,
 		ManyLinks: w.links.files >= maxLinks,
 	}
+	if w.failedAt != nil {
+		t.FailedAt = w.at(place{in: w.failedAt})
+	}
+	if w.movedFrom != nil {
+		t.MovedFrom = w.at(place{in: w.movedFrom})
+	}
+	return t
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ import (
 
 	"sentinel/internal/diskusage"
 	"sentinel/internal/testenv"
+	"sentinel/platform/unix/dirpath"
 )
 
 // file writes a file of so many bytes, and the directories above it.
@@ -509,6 +511,100 @@ func TestDirectoriesOfAnyDepthAreRead(t *testing.T) {
 	}
 }
 
+// walkAlone reads a directory in one goroutine, and says how many bytes that allocated without what is told of it.
+func walkAlone(t *testing.T, dir string) (*walk, uint64) {
+	t.Helper()
+	root, err := openStart("/", dir[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(root.close)
+	w := newWalk(Options{Root: "/", Dir: dir, Entries: 1 << 30}, root)
+	if err := w.begin(); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := newReader()
+	for d := w.next(); d != nil; d = w.next() {
+		w.add(d, w.read(r, d))
+	}
+	runtime.ReadMemStats(&after)
+	return w, after.TotalAlloc - before.TotalAlloc
+}
+
+// plantAt writes folders of files, the later the larger, and the first of the last folder is the largest.
+func plantAt(t *testing.T, at *os.Root, name string, folders, files int) {
+	t.Helper()
+	for i := range folders {
+		folder := fmt.Sprintf("%s%03d", name, i)
+		if err := at.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for j := range files {
+			size := 4096 * (1 + i/20)
+			if i == folders-1 && j == 0 {
+				size = 409_600
+			}
+			if err := at.WriteFile(fmt.Sprintf("%s/%d", folder, j), make([]byte, size), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// A user who nests directories has root keep no path of each file: one of a thousand names has 250 KB.
+func TestDepthCostsNoMemory(t *testing.T) {
+	name, flat, deep := strings.Repeat("d", 250), plain(t), plain(t)
+	top := testenv.Nested(t, flat, name, 1)
+	for i := range 1000 {
+		if err := top.Mkdir(fmt.Sprintf("%04d%s", i, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plantAt(t, top, name, 100, 5)
+	plantAt(t, testenv.Nested(t, deep, name, 1001), name, 100, 5)
+	_, few := walkAlone(t, flat)
+	w, many := walkAlone(t, deep)
+	if many > 3*few {
+		t.Errorf("%d bytes are allocated for a deep tree, %d for a flat one", many, few)
+	}
+	tree := w.tree()
+	if tree.Entries != 1602 || !tree.Complete() || len(tree.BySize) != maxBranches || len(tree.Files) != maxFiles {
+		t.Errorf("%d entries, %d directories and %d files are told, %d failed", tree.Entries, len(tree.BySize), len(tree.Files), tree.Failed)
+	}
+	head, tail := strings.Repeat("/"+name, dirpath.MaxEnd/251), strings.Repeat("/"+name, dirpath.MaxEnd/251-1)
+	if got, want := tree.Files[0].Path, deep+head+"/…"+tail+"/"+name+"099/0"; got != want || tree.Files[0].Bytes != 409_600 {
+		t.Errorf("%d bytes of %d: %q", len(got), tree.Files[0].Bytes, got)
+	}
+	if slices.ContainsFunc(append(tree.BySize, tree.ByEntries...), func(b diskusage.Branch) bool { return len(b.Path) > len(deep)+2*dirpath.MaxEnd+len("/…") }) {
+		t.Error("a directory has a longer path")
+	}
+}
+
+// What is too far down to be opened by one path is opened in pieces, of which two are open at a time.
+func TestWhatIsNotHeldIsOpenedAtAnyDepth(t *testing.T) {
+	dir, name := plain(t), strings.Repeat("d", 250)
+	const more, spare = 20, 40
+	plantAt(t, testenv.Nested(t, dir, name, 1200), "", maxHeld+more, 0)
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) })
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(len(list) + maxHeld + spare), Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	w, _ := walkAlone(t, dir)
+	if tree := w.tree(); tree.Directories != 1201+maxHeld+more || !tree.Complete() {
+		t.Errorf("%d directories, %d failed, %d moved", tree.Directories, tree.Failed, tree.Moved)
+	}
+}
+
 // Of what could not be read the first place is told.
 func TestTheFirstDirectoryThatFailsIsNamed(t *testing.T) {
 	w := newWalk(Options{Root: "/", Dir: "/srv"}, handle{})
@@ -517,7 +613,7 @@ func TestTheFirstDirectoryThatFailsIsNamed(t *testing.T) {
 		name string
 		f    found
 	}{{"seen", found{}}, {"files", found{failed: 2}}, {"broken", found{err: unix.EIO}}} {
-		w.fail(&directory{parent: top, child: child{name: c.name}}, c.f)
+		w.fail(top.in(child{name: c.name}), c.f)
 	}
 	if tree := w.tree(); tree.Failed != 3 || tree.FailedAt != "/srv/files" {
 		t.Errorf("%d failed, at %q", tree.Failed, tree.FailedAt)
@@ -628,11 +724,11 @@ func FuzzRecords(f *testing.F) {
 }
 
 func TestTheLargestAreKept(t *testing.T) {
-	r := ranking[int]{most: 3, size: func(n int) uint64 { return uint64(n) }, name: strconv.Itoa}
+	r := ranking[int]{most: 3, size: func(n int) uint64 { return uint64(n) }}
 	for _, n := range []int{0, 5, 1, 9, 2, 7, 3} {
 		r.add(n)
 	}
-	if got := r.sorted(); !slices.Equal(got, []int{9, 7, 5}) || r.least() != 5 {
+	if got := largestFirst(slices.Clone(r.list), r.size, strconv.Itoa); !slices.Equal(got, []int{9, 7, 5}) || r.least() != 5 {
 		t.Errorf("%v, least %d", got, r.least())
 	}
 }
