@@ -78,7 +78,7 @@ func TestWalksBeginOncePerFileSystem(t *testing.T) {
 		"/etc": {false, true}, "/home": {true, true}, "/root/x": {false, true}, "/data": {true, false}, "/usr": {true, true}, "/usr/bin": {false, true},
 		"/proc": {true, true}, "/procession": {true, false}, "/var/lib/docker": {true, true}, "/var/lib/dockery": {false, true}, "/var/tmp": {true, false}, "/var/tmp/x": {true, false}, "/var/tmpfiles": {false, true}, "/dev": {true, false}, "/run/x": {true, false}, "/run/containerd/x": {true, true},
 	} {
-		if got := [2]bool{mounted(path) != filetree.Nothing || system(path), mounted(path) != filetree.Nothing || rest(path)}; got != want {
+		if got := [2]bool{mounted[path] != filetree.Nothing || system(path), mounted[path] != filetree.Nothing || rest(path)}; got != want {
 			t.Errorf("%s: skipped by the two walks: %v, want %v", path, got, want)
 		}
 	}
@@ -335,7 +335,7 @@ func TestAWalkSaysThatFileSystemsAreFarAway(t *testing.T) {
 	if diff := cmp.Diff([]string{"/", "/var/tmp", "/var/lock", "/var/run", "/srv", "/srv/far"}, walkStarts(table, false, toAll)); diff != "" {
 		t.Error(diff)
 	}
-	if mounted := mountedIn(table); mounted("/srv/far") != filetree.OfSystem || walkSkips(false)("/home/eve") {
+	if mounted := mountedIn(table); mounted["/srv/far"] != filetree.OfSystem || walkSkips(false)("/home/eve") {
 		t.Error("what is mounted is entered, or what is not is left out")
 	}
 	r := walkResult{far: countFar(table)}

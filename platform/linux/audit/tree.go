@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -258,9 +257,9 @@ func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 	starts := walkStarts(table, system, m.closed)
 	s.covered = len(missing(walkStarts(ofSystem(table), system, m.closed), starts))
 	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: starts, Skip: walkSkips(system), Mounted: mountedIn(table), Owner: uint32(m.Owner), Reachable: !system, Entries: maxWalkEntries},
-		func(fd int, dir, name string, e filetree.Entry) {
-			caps, err := capabilitiesOf(fd, name, e)
-			s.record(m, p, system, dir, name, e, caps)
+		func(fd int, at filetree.Place, e filetree.Entry) {
+			caps, err := capabilitiesOf(fd, at.Name, e)
+			s.record(m, p, system, at, e, caps)
 			if err != nil {
 				s.unread.Add(1)
 			}
@@ -275,18 +274,18 @@ func walkSkips(system bool) func(path string) bool {
 	}
 }
 
-// mountedIn says what is mounted at a path: those are starts of their own or not walked at all. What one user has
+// mountedIn says what is mounted at each path: those are starts of their own or not walked at all. What one user has
 // mounted there counts, whatever is mounted over it.
-func mountedIn(table []*mountinfo.Info) func(path string) filetree.Mount {
+func mountedIn(table []*mountinfo.Info) map[string]filetree.Mount {
 	points := make(map[string]filetree.Mount, len(table))
 	for _, t := range table {
 		points[t.Mountpoint] = max(points[t.Mountpoint], whose(t))
 	}
-	return func(path string) filetree.Mount { return points[path] }
+	return points
 }
 
 // record keeps what a check may object to.
-func (r *walkResult) record(m *machine, p localUsers, system bool, dir, name string, e filetree.Entry, caps capabilities) {
+func (r *walkResult) record(m *machine, p localUsers, system bool, at filetree.Place, e filetree.Entry, caps capabilities) {
 	bits := e.Mode & 0o7777
 	file := e.Is(filetree.Regular)
 	suid := file && bits&(filetree.SetUID|filetree.SetGID) != 0 && bits&0o011 != 0 || caps != 0
@@ -296,7 +295,7 @@ func (r *walkResult) record(m *machine, p localUsers, system bool, dir, name str
 	if !suid && (!system || known && !open && e.UID == 0 && bits&0o020 == 0) {
 		return
 	}
-	one := foundFile{path: path.Join(dir, name), Entry: e, caps: caps, owner: m.ownerOf(p, e.UID, caps)}
+	one := foundFile{path: at.Path(), Entry: e, caps: caps, owner: m.ownerOf(p, e.UID, caps)}
 	changeable := system && isProgram(one.path) && m.othersCanChange(one)
 	r.lock.Lock()
 	defer r.lock.Unlock()

@@ -76,7 +76,7 @@ func TestWhatAUserMountsOverAFileSystemIsSaid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := mountedIn(table)("/srv/h"); got != c.at {
+		if got := mountedIn(table)["/srv/h"]; got != c.at {
 			t.Errorf("%s: at /srv/h: %v", what, got)
 		}
 		planted := served(t)

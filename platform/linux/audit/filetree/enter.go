@@ -3,6 +3,7 @@
 package filetree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,17 +17,53 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/posixacl"
+	"sentinel/platform/unix/dirpath"
 	"sentinel/platform/unix/hostfile"
 )
 
 // A directory is to be read.
 type directory struct {
-	path   string // below the root
-	stat   unix.Stat_t
-	handle handle
-	above  *directory // nil for a start
-	begin  *beginning
-	closed bool // known once it is open
+	dirpath.Dir                  // below the start
+	prefix      string           // of the paths in it, while it is read
+	points      map[string]Mount // what is mounted in it, by name, while it is read
+	stat        unix.Stat_t
+	handle      handle
+	above       *directory // nil for a start
+	begin       *beginning
+	closed      bool // known once it is open
+}
+
+// in returns a directory that was found in d.
+func (d *directory) in(name string, st unix.Stat_t) *directory {
+	return &directory{Dir: d.In(name), stat: st, above: d, begin: d.begin}
+}
+
+// pathOf returns the path of a name in d, "" if that is longer than the kernel takes.
+func (d *directory) pathOf(name string) string {
+	if d.Len() > unix.PathMax {
+		return ""
+	}
+	if d.prefix == "" {
+		d.prefix = strings.TrimSuffix(d.begin.path, "/") + d.From(0) + "/"
+	}
+	return d.prefix + name
+}
+
+// A Place is that of a file or a directory. Its path is not made before it is asked for: those of all that a walk
+// sees would take as much memory as users nest directories.
+type Place struct {
+	dir *directory
+	// Name is empty for a starting directory.
+	Name string
+}
+
+// Path returns the path, "/usr/bin/su". One that is far longer than the kernel takes is without its middle.
+func (p Place) Path() string {
+	path := strings.TrimSuffix(p.dir.begin.path, "/") + p.dir.String()
+	if p.Name != "" {
+		path += "/" + p.Name
+	}
+	return cmp.Or(path, "/")
 }
 
 // A beginning is a starting directory and how it is seen.
@@ -61,10 +98,7 @@ func (w *walk) open(ctx context.Context, d *directory) (*os.File, error) {
 
 // byName opens a directory by its path.
 func (d *directory) byName() (*os.File, error) {
-	below := strings.TrimPrefix(strings.TrimPrefix(d.path, d.begin.path), "/")
-	if below == "" {
-		below = "."
-	}
+	below := cmp.Or(strings.TrimPrefix(d.From(0), "/"), ".")
 	var st unix.Stat_t
 	f, err := openDir(int(d.begin.dir.Fd()), below, &st)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
@@ -79,7 +113,7 @@ func (d *directory) byName() (*os.File, error) {
 // vanished says whether a directory that is not at its name any more is not in its parent at all. Where it was
 // moved elsewhere is not looked for.
 func (w *walk) vanished(ctx context.Context, d *directory) bool {
-	if d.above == nil {
+	if d.above == nil || ctx.Err() != nil {
 		return false
 	}
 	f, err := d.above.byName()

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -51,12 +52,12 @@ type Tree struct {
 	// Start are directories, "/usr". Each is followed on its own mount alone.
 	Start []string
 	// Skip says of a directory below a start that it is left out. Such a directory is not even stat'ed. It is called
-	// from several goroutines.
+	// from several goroutines, and for no path that is longer than the kernel takes.
 	Skip func(path string) bool
-	// Mounted says what the table of mounts has at a path below a start. What is mounted is not looked at: it may be a
+	// Mounted is what the table of mounts has, by path. What is mounted is not looked at: it may be a
 	// server that never answers. The directory below it is entered where a user has mounted it, or owns that directory;
-	// where it cannot be seen, what a user has mounted counts as unseen. It is called from several goroutines.
-	Mounted func(path string) Mount
+	// where it cannot be seen, what a user has mounted counts as unseen.
+	Mounted map[string]Mount
 	// Owner is the number of root.
 	Owner uint32
 	// Reachable leaves out what only Owner gets to.
@@ -78,7 +79,7 @@ const (
 // A Sum says how much was seen.
 type Sum struct {
 	Entries int64
-	// Unseen counts the directories and files that could not be read.
+	// Unseen counts the directories and files that could not be read, or were too many to wait for that.
 	Unseen int64
 	// UnseenAt is the first of these directories, or what one of these files is in.
 	UnseenAt string
@@ -90,12 +91,12 @@ type Sum struct {
 func (s Sum) Whole() bool { return s.Unseen == 0 && !s.Cut }
 
 // Walk calls visit for each regular file and directory of t, the starting directories
-// included, from several goroutines at once and in no order. dir and name are the path:
-// "/usr/bin" and "su"; name is empty for a starting directory. fd is dir, open while visit runs, or -1 for
-// a starting directory: by the path a user could lead elsewhere by then. It ends with ctx.
-func Walk(ctx context.Context, t Tree, visit func(fd int, dir, name string, e Entry)) Sum {
+// included, from several goroutines at once and in no order. fd is the directory that it is in, open while visit
+// runs, or -1 for a starting directory: by the path a user could lead elsewhere by then. It ends with ctx.
+func Walk(ctx context.Context, t Tree, visit func(fd int, p Place, e Entry)) Sum {
 	// Two goroutines a processor: one waits for the disk while the other works.
-	w := &walk{Tree: t, visit: visit, slots: make(chan struct{}, min(2*runtime.GOMAXPROCS(0), 16))}
+	w := &walk{Tree: t, visit: visit, most: maxWaiting, slots: make(chan struct{}, min(2*runtime.GOMAXPROCS(0), 16))}
+	w.listPoints()
 	for _, start := range t.Start {
 		w.start(ctx, start)
 	}
@@ -104,33 +105,61 @@ func Walk(ctx context.Context, t Tree, visit func(fd int, dir, name string, e En
 
 type walk struct {
 	Tree
-	visit           func(fd int, dir, name string, e Entry)
-	slots           chan struct{} // one is taken by each goroutine
+	visit           func(fd int, p Place, e Entry)
+	points          map[string]map[string]Mount // by directory and name
+	longest         int                         // of the paths of these directories
+	slots           chan struct{}               // one is taken by each goroutine
 	running         sync.WaitGroup
 	entries, unseen atomic.Int64
+	waiting         atomic.Int64 // directories that are known of, with what is in them not read to its end
+	most            int64        // of these
 	cut             atomic.Bool
 	bare            bool // of a start before
 	first           sync.Once
 	unseenAt        string
 }
 
-// miss counts what could not be read in a directory.
-func (w *walk) miss(directory string) {
+// listPoints sorts what is mounted by the directory that it is in: one look-up tells of all that is there.
+func (w *walk) listPoints() {
+	w.points = map[string]map[string]Mount{}
+	for path, mount := range w.Mounted {
+		dir, name := filepath.Split(path)
+		if w.points[dir] == nil {
+			w.points[dir] = map[string]Mount{}
+		}
+		w.points[dir][name] = mount
+		w.longest = max(w.longest, len(dir))
+	}
+}
+
+// pointsIn returns what is mounted in a directory. The path of one that is further down than all these is not made.
+func (w *walk) pointsIn(d *directory) map[string]Mount {
+	if d.Len() > w.longest {
+		return nil
+	}
+	return w.points[strings.TrimSuffix(d.begin.path, "/")+d.From(0)+"/"]
+}
+
+// maxWaiting bounds how many directories are known of at a time, which take up to a kilobyte each.
+const maxWaiting = 200_000
+
+// miss counts what could not be read at a place.
+func (w *walk) miss(p Place) {
 	w.unseen.Add(1)
-	w.first.Do(func() { w.unseenAt = directory })
+	w.first.Do(func() { w.unseenAt = p.Path() })
 }
 
 // start begins at a directory, or looks at a file that is mounted. What does not exist, or is a symbolic link, is
 // passed over: what the link leads to is on some other start's list.
 func (w *walk) start(ctx context.Context, path string) {
-	d := &directory{path: path, begin: &beginning{path: path}}
+	d := &directory{begin: &beginning{path: path}}
 	f, err := openDir(unix.AT_FDCWD, filepath.Join(w.Root, path), &d.stat)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case errors.Is(err, unix.ENOTDIR):
 		w.file(ctx, path)
 	case err != nil:
-		w.miss(path)
+		w.miss(Place{d, ""})
 	default:
 		d.begin.dir, d.begin.bare = bare(f)
 		w.bare = w.bare || d.begin.bare
@@ -143,25 +172,27 @@ func (w *walk) start(ctx context.Context, path string) {
 
 // file looks at a file that is mounted over another one, which a walk without mounts sees instead.
 func (w *walk) file(ctx context.Context, path string) {
-	if !w.bare || w.over(path) == Nothing || !w.count(ctx) {
+	if !w.bare || w.Mounted[path] == Nothing || !w.count(ctx) {
 		return
 	}
-	d, name := &directory{path: filepath.Dir(path)}, filepath.Base(path)
-	f, err := openDir(unix.AT_FDCWD, filepath.Join(w.Root, d.path), &d.stat)
+	dir := filepath.Dir(path)
+	d := &directory{begin: &beginning{path: dir}}
+	p := Place{d, filepath.Base(path)}
+	f, err := openDir(unix.AT_FDCWD, filepath.Join(w.Root, dir), &d.stat)
 	if err != nil {
-		w.miss(path)
+		w.miss(p)
 		return
 	}
-	defer f.Close()                                  //nolint:errcheck // only read from
-	d.closed, _ = OnlyOwner(w.Root, d.path, w.Owner) //nolint:errcheck // then it is not known to be
+	defer f.Close()                               //nolint:errcheck // only read from
+	d.closed, _ = OnlyOwner(w.Root, dir, w.Owner) //nolint:errcheck // then it is not known to be
 	var st unix.Stat_t
-	err = ignoringEINTR(func() error { return unix.Fstatat(int(f.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	err = ignoringEINTR(func() error { return unix.Fstatat(int(f.Fd()), p.Name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	switch e := d.entryOf(&st); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		w.miss(path)
+		w.miss(p)
 	case e.Is(Regular):
-		w.visit(int(f.Fd()), d.path, name, e)
+		w.visit(int(f.Fd()), p, e)
 	}
 }
 
@@ -170,8 +201,9 @@ func (w *walk) from(ctx context.Context, d *directory) {
 	if !w.count(ctx) {
 		return
 	}
-	d.closed, _ = OnlyOwner(w.Root, d.path, w.Owner) //nolint:errcheck // then it is not known to be
-	w.visit(-1, d.path, "", d.entryOf(&d.stat))
+	d.closed, _ = OnlyOwner(w.Root, d.begin.path, w.Owner) //nolint:errcheck // then it is not known to be
+	w.visit(-1, Place{d, ""}, d.entryOf(&d.stat))
+	w.waiting.Add(1)
 	w.descend(ctx, d)
 }
 
@@ -190,7 +222,10 @@ func (w *walk) descend(ctx context.Context, d *directory) {
 }
 
 func (w *walk) below(ctx context.Context, d *directory) {
-	for _, sub := range w.read(ctx, d) {
+	defer w.waiting.Add(-1)
+	list := w.read(ctx, d)
+	for i, sub := range list {
+		list[i] = nil // or it would be kept until all others are read
 		w.descend(ctx, sub)
 	}
 }
@@ -214,12 +249,14 @@ const batch = 1024
 func (w *walk) read(ctx context.Context, d *directory) (found []*directory) {
 	f, err := w.open(ctx, d)
 	if err != nil {
-		w.miss(d.path)
+		w.miss(Place{d, ""})
 	}
 	if f == nil {
 		return nil
 	}
 	defer f.Close() //nolint:errcheck // only read from
+	d.points = w.pointsIn(d)
+	defer func() { d.prefix, d.points = "", nil }()
 	if w.enters(d, f); d.closed && w.Reachable {
 		return nil
 	}
@@ -235,7 +272,7 @@ func (w *walk) read(ctx context.Context, d *directory) (found []*directory) {
 		}
 		if len(list) == 0 {
 			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
-				w.miss(d.path)
+				w.miss(Place{d, ""})
 			}
 			return found
 		}
@@ -252,14 +289,13 @@ func (w *walk) enters(d *directory, f *os.File) {
 // look judges one name in the directory that is open as fd, and adds it to found when it is a
 // directory to enter.
 func (w *walk) look(d *directory, fd int, one fs.DirEntry, found []*directory) []*directory {
-	path := filepath.Join(d.path, one.Name())
-	if one.IsDir() && w.Skip != nil && w.Skip(path) {
+	if one.IsDir() && w.skips(d.pathOf(one.Name())) {
 		return found
 	}
-	over := w.over(path)
+	over := d.points[one.Name()]
 	if over != Nothing && !d.begin.bare && (one.IsDir() || over == OfUser) {
 		if over == OfUser {
-			w.miss(path)
+			w.miss(Place{d, one.Name()})
 		}
 		return found
 	}
@@ -268,31 +304,26 @@ func (w *walk) look(d *directory, fd int, one fs.DirEntry, found []*directory) [
 	switch e := d.entryOf(&st); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		w.miss(d.path)
+		w.miss(Place{d, ""})
 	case e.Is(Regular) && !one.IsDir():
-		w.visit(fd, d.path, one.Name(), e)
+		w.visit(fd, Place{d, one.Name()}, e)
 	case e.Is(Directory) && one.IsDir():
 		if over != OfSystem || st.Uid != w.Owner {
-			return w.found(&directory{path: path, stat: st, above: d, begin: d.begin}, fd, one.Name(), found)
+			return w.found(d.in(one.Name(), st), fd, found)
 		}
 	default: // something else was put there since it was listed
-		w.miss(d.path)
+		w.miss(Place{d, ""})
 	}
 	return found
 }
 
-// over says what is mounted at a path.
-func (w *walk) over(path string) Mount {
-	if w.Mounted == nil {
-		return Nothing
-	}
-	return w.Mounted(path)
-}
+// skips says that a directory is left out.
+func (w *walk) skips(path string) bool { return path != "" && w.Skip != nil && w.Skip(path) }
 
 // found visits a directory, and adds it to what is to be entered. A subvolume has a device number of its own and is
 // on the same mount. What is on another one was mounted meanwhile, and hides what is below.
-func (w *walk) found(sub *directory, fd int, name string, found []*directory) []*directory {
-	handle, mount, err := handleOf(fd, name)
+func (w *walk) found(sub *directory, fd int, found []*directory) []*directory {
+	handle, mount, err := handleOf(fd, sub.Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return found
 	}
@@ -301,11 +332,16 @@ func (w *walk) found(sub *directory, fd int, name string, found []*directory) []
 		elsewhere = mount != sub.begin.mount
 	}
 	if elsewhere {
-		w.miss(sub.path)
+		w.miss(Place{sub, ""})
 		return found
 	}
 	sub.handle = handle
-	w.visit(fd, sub.above.path, name, sub.above.entryOf(&sub.stat))
+	w.visit(fd, Place{sub.above, sub.Name}, sub.above.entryOf(&sub.stat))
+	if w.waiting.Add(1) > w.most {
+		w.waiting.Add(-1)
+		w.miss(Place{sub, ""})
+		return found
+	}
 	return append(found, sub)
 }
 

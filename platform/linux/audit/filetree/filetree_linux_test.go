@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/testenv"
+	"sentinel/platform/unix/dirpath"
 )
 
 // gather walks and returns every entry by its path.
@@ -31,13 +33,10 @@ func gather(t testing.TB, ctx context.Context, tree Tree) (map[string]Entry, Sum
 	}
 	seen := map[string]Entry{}
 	var lock sync.Mutex
-	sum := Walk(ctx, tree, func(_ int, dir, name string, e Entry) {
+	sum := Walk(ctx, tree, func(_ int, p Place, e Entry) {
 		lock.Lock()
 		defer lock.Unlock()
-		path := dir
-		if name != "" {
-			path = filepath.Join(dir, name)
-		}
+		path := p.Path()
 		if _, twice := seen[path]; twice {
 			t.Errorf("%q was seen twice", path)
 		}
@@ -187,6 +186,71 @@ func TestWalkSeesWhatIsVeryDeep(t *testing.T) {
 	}
 }
 
+// allocated says how many bytes a walk allocates that asks for no path.
+func allocated(t *testing.T, root string, want int64) uint64 {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	sum := Walk(t.Context(), Tree{Root: root, Start: []string{"/"}, Entries: 1 << 40}, func(int, Place, Entry) {})
+	runtime.ReadMemStats(&after)
+	if sum.Entries != want || !sum.Whole() {
+		t.Errorf("%+v", sum)
+	}
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// A user who nests directories has root keep no path of each one: one of a thousand names has 250 KB.
+func TestDepthCostsNoMemory(t *testing.T) {
+	name, flat, deep := strings.Repeat("d", 250), t.TempDir(), t.TempDir()
+	for root, levels := range map[string]int{flat: 1, deep: 1001} {
+		at := testenv.Nested(t, root, name, levels)
+		for i := range 1301 - levels {
+			if err := at.Mkdir(fmt.Sprintf("%04d%s", i, name), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := at.WriteFile("program", nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	few, many := allocated(t, flat, 1303), allocated(t, deep, 1303)
+	if many > 3*few {
+		t.Errorf("%d bytes are allocated for a deep tree, %d for a flat one", many, few)
+	}
+	found := ""
+	Walk(t.Context(), Tree{Root: deep, Start: []string{"/"}, Entries: 1 << 40}, func(_ int, p Place, _ Entry) {
+		if p.Name == "program" {
+			found = p.Path()
+		}
+	})
+	whole := strings.Repeat("/"+name, dirpath.MaxEnd/251)
+	if want := whole + "/…" + whole + "/program"; found != want {
+		t.Errorf("%d bytes: %q", len(found), found)
+	}
+}
+
+// Of very many directories only some wait to be read; the others are said not to have been seen.
+func TestOnlySomeDirsWait(t *testing.T) {
+	files := map[string]string{}
+	for i := range 10 {
+		files[fmt.Sprintf("%d/in/file", i)] = ""
+	}
+	root, seen := testenv.Plant(t, files), map[string]int{}
+	w := &walk{Tree: Tree{Root: root, Entries: 1000}, most: 5, visit: func(_ int, p Place, _ Entry) { seen[p.Name]++ }}
+	for range 2 { // what was read waits no longer
+		clear(seen)
+		w.unseen.Store(0)
+		w.start(t.Context(), "/")
+		// The root and four wait; what is in the first of them is one more, and there is room for what is in the others.
+		if seen["in"] != 4 || seen["file"] != 3 || len(seen) != 13 || w.unseen.Load() != 7 || w.waiting.Load() != 0 {
+			t.Errorf("%v, %d unseen, %d wait", seen, w.unseen.Load(), w.waiting.Load())
+		}
+	}
+	if dir, err := os.Stat(root + w.unseenAt); err != nil || !dir.IsDir() || len(w.unseenAt) != 2 {
+		t.Errorf("the first is %q: %v", w.unseenAt, err)
+	}
+}
+
 func TestWalkSaysWhatItMayNotRead(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
@@ -205,10 +269,6 @@ func TestWalkSaysWhatItMayNotRead(t *testing.T) {
 	if diff := cmp.Diff([]string{"/", "/closed", "/open", "/open/x"}, paths(got)); diff != "" || sum.Unseen != 1 || sum.UnseenAt != "/closed" || sum.Cut {
 		t.Errorf("%+v\n%s", sum, diff)
 	}
-}
-
-func mountedAt(points map[string]Mount) func(string) Mount {
-	return func(path string) Mount { return points[path] }
 }
 
 // inMemory returns an empty file system of the test's own, which ends with its
@@ -241,7 +301,7 @@ func TestWalkStaysOnItsFileSystem(t *testing.T) {
 	if err := unix.Mount(filepath.Join(root, "a"), filepath.Join(root, "again"), "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(err)
 	}
-	got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}, Mounted: mountedAt(map[string]Mount{"/again": OfSystem, "/memory": OfSystem})})
+	got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}, Mounted: map[string]Mount{"/again": OfSystem, "/memory": OfSystem}})
 	if diff := cmp.Diff([]string{"/", "/a", "/a/x"}, paths(got)); diff != "" || !sum.Whole() {
 		t.Errorf("%+v\n%s", sum, diff)
 	}
@@ -269,7 +329,7 @@ func TestWalkBearsChange(t *testing.T) {
 	})
 	for range 300 {
 		var entries int64 = 1 << 30
-		if sum := Walk(ctx, Tree{Root: root, Start: []string{"/"}, Entries: entries}, func(int, string, string, Entry) {}); !sum.Whole() {
+		if sum := Walk(ctx, Tree{Root: root, Start: []string{"/"}, Entries: entries}, func(int, Place, Entry) {}); !sum.Whole() {
 			t.Errorf("%+v", sum)
 		}
 	}
@@ -279,7 +339,7 @@ func TestWalkBearsChange(t *testing.T) {
 
 func BenchmarkWalk(b *testing.B) {
 	for b.Loop() {
-		sum := Walk(b.Context(), Tree{Root: "/", Start: []string{"/usr"}, Entries: 1 << 40}, func(int, string, string, Entry) {})
+		sum := Walk(b.Context(), Tree{Root: "/", Start: []string{"/usr"}, Entries: 1 << 40}, func(int, Place, Entry) {})
 		b.ReportMetric(float64(sum.Entries), "files")
 	}
 }
@@ -288,21 +348,21 @@ func BenchmarkWalk(b *testing.B) {
 func seenOf(t *testing.T, root, path string) (*walk, *[]string, *directory) {
 	t.Helper()
 	var saw []string
-	w := &walk{Tree: Tree{Root: root, Entries: 100}, visit: func(_ int, dir, file string, _ Entry) { saw = append(saw, filepath.Join(dir, file)) }}
+	w := &walk{Tree: Tree{Root: root, Entries: 100}, most: 100, visit: func(_ int, p Place, _ Entry) { saw = append(saw, p.Path()) }}
 	f, err := os.Open(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	d := &directory{path: "/", begin: &beginning{path: "/", dir: f, mount: unknown}}
+	d := &directory{begin: &beginning{path: "/", dir: f, mount: unknown}}
 	if err := unix.Fstat(int(f.Fd()), &d.stat); err != nil {
 		t.Fatal(err)
 	}
 	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' }) {
-		d = &directory{path: filepath.Join(d.path, part), above: d, begin: d.begin}
+		d = d.in(part, unix.Stat_t{})
 		var unhandled error
-		d.handle, _, unhandled = handleOf(int(f.Fd()), strings.TrimPrefix(d.path, "/"))
-		if err := unix.Lstat(filepath.Join(root, d.path), &d.stat); err != nil || unhandled != nil && !errors.Is(unhandled, unix.EOPNOTSUPP) {
+		d.handle, _, unhandled = handleOf(int(f.Fd()), strings.TrimPrefix(d.String(), "/"))
+		if err := unix.Lstat(filepath.Join(root, d.String()), &d.stat); err != nil || unhandled != nil && !errors.Is(unhandled, unix.EOPNOTSUPP) {
 			t.Fatal(err)
 		}
 	}
@@ -431,19 +491,19 @@ func TestWalkHoldsTheDirectoryOfWhatIsVisited(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"a/x": "1", "b/x": "22"})
 	sizes := map[string]int64{}
 	var lock sync.Mutex
-	Walk(t.Context(), Tree{Root: root, Start: []string{"/"}, Entries: 10}, func(fd int, dir, name string, e Entry) {
+	Walk(t.Context(), Tree{Root: root, Start: []string{"/"}, Entries: 10}, func(fd int, p Place, e Entry) {
 		lock.Lock()
 		defer lock.Unlock()
-		if name == "" {
+		if p.Name == "" {
 			sizes["start"] = int64(fd)
 			return
 		}
 		var st unix.Stat_t
-		if err := unix.Fstatat(fd, name, &st, 0); err != nil {
+		if err := unix.Fstatat(fd, p.Name, &st, 0); err != nil {
 			t.Error(err)
 		}
 		if e.Is(Regular) {
-			sizes[filepath.Join(dir, name)] = st.Size
+			sizes[p.Path()] = st.Size
 		}
 	})
 	if diff := cmp.Diff(map[string]int64{"start": -1, "/a/x": 1, "/b/x": 2}, sizes); diff != "" {

@@ -74,7 +74,7 @@ func TestNothingIsHiddenByWhatAUserMounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	below := []string{"/", "/file", "/late", "/late/x", "/user", "/user/x"}
-	tree := Tree{Root: root, Start: []string{"/"}, Mounted: mountedAt(map[string]Mount{"/user": OfUser, "/owned": OfSystem, "/system": OfSystem, "/file": OfUser})}
+	tree := Tree{Root: root, Start: []string{"/"}, Mounted: map[string]Mount{"/user": OfUser, "/owned": OfSystem, "/system": OfSystem, "/file": OfUser}}
 	got, sum := gather(t, t.Context(), tree)
 	if diff := cmp.Diff(below, paths(got)); diff != "" || !sum.Whole() {
 		t.Errorf("%+v\n%s", sum, diff)

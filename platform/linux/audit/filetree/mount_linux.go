@@ -36,7 +36,7 @@ func (d *directory) byHandle() (*os.File, error) {
 	if d.handle == nil {
 		return nil, unix.EOPNOTSUPP
 	}
-	return opened(d.path, &d.stat, func() (fd int, err error) {
+	return opened(d.Name, &d.stat, func() (fd int, err error) {
 		err = ignoringEINTR(func() error {
 			fd, err = unix.OpenByHandleAt(int(d.begin.dir.Fd()), *d.handle, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC)
 			return err
