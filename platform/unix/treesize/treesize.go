@@ -43,6 +43,8 @@ const (
 	maxBranches  = 300 // of each order
 	maxFiles     = 100
 	maxElsewhere = 20
+	// maxKnown bounds how many directories are known of and not complete, which take up to half a kilobyte each.
+	maxKnown = 250_000
 )
 
 // grace is how long a directory that is being read when the time ends may still take. A read from a
@@ -53,6 +55,7 @@ const grace = 300 * time.Millisecond
 const (
 	outOfTime    = "the time for it was over"
 	tooManyFiles = "there are more files than are looked at"
+	tooManyKnown = "more directories are in one another than are kept"
 )
 
 // Walk adds up a directory. It ends with ctx, and then returns what it has. The error says why the
@@ -104,6 +107,7 @@ type walk struct {
 	wake               *sync.Cond
 	waiting            []*directory // a stack, so that few directories are known of at a time
 	reading            map[*directory]bool
+	known, most        int // directories that are not complete, and how many may be
 	links              links
 	bytes              uint64
 	directories        int64
@@ -123,7 +127,7 @@ type walk struct {
 
 func newWalk(o Options, root handle) *walk {
 	w := &walk{
-		Options: o, root: root, skip: map[string]bool{}, mounted: map[string]map[string]bool{}, watch: map[string]string{},
+		Options: o, root: root, most: maxKnown, skip: map[string]bool{}, mounted: map[string]map[string]bool{}, watch: map[string]string{},
 		reading: map[*directory]bool{}, watched: map[string]diskusage.Branch{},
 		bySize:    ranking[*directory]{most: maxBranches, size: func(d *directory) uint64 { return d.bytes }},
 		byEntries: ranking[*directory]{most: maxBranches, size: func(d *directory) uint64 { return uint64(d.entries) }},
@@ -205,7 +209,7 @@ func (w *walk) next() *directory {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for !w.abandoned {
-		if w.bound != "" {
+		if w.stopped.Load() {
 			w.drop()
 		}
 		if n := len(w.waiting); n > 0 {
@@ -293,8 +297,7 @@ func (w *walk) add(d *directory, f found) {
 		w.waiting = append(w.waiting, d)
 	}
 	for _, c := range f.directories {
-		w.waiting = append(w.waiting, d.in(c))
-		d.pending++
+		w.await(d, c)
 	}
 	if f.open == (handle{}) {
 		w.complete(d)
@@ -303,6 +306,20 @@ func (w *walk) add(d *directory, f found) {
 		w.stop(tooManyFiles)
 	}
 	w.wake.Broadcast()
+}
+
+// await has a directory read that was found in d, if there are not too many. The mutex is held.
+func (w *walk) await(d *directory, c child) {
+	if w.known >= w.most {
+		w.release(c)
+		d.atLeast = true
+		w.unread++
+		w.bound = cmp.Or(w.bound, tooManyKnown)
+		return
+	}
+	w.known++
+	d.pending++
+	w.waiting = append(w.waiting, d.in(c))
 }
 
 // record takes over the sums. The mutex is held.
@@ -375,6 +392,7 @@ func (w *walk) complete(d *directory) {
 		}
 		w.rank(d)
 		if up := d.parent; up != nil {
+			w.known--
 			up.bytes += d.bytes
 			up.entries += d.entries
 			up.largestBytes = max(up.largestBytes, d.bytes)

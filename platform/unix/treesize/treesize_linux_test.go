@@ -511,8 +511,8 @@ func TestDirectoriesOfAnyDepthAreRead(t *testing.T) {
 	}
 }
 
-// walkAlone reads a directory in one goroutine, and says how many bytes that allocated without what is told of it.
-func walkAlone(t *testing.T, dir string) (*walk, uint64) {
+// begun is a walk that has read nothing yet.
+func begun(t *testing.T, dir string) *walk {
 	t.Helper()
 	root, err := openStart("/", dir[1:])
 	if err != nil {
@@ -523,6 +523,11 @@ func walkAlone(t *testing.T, dir string) (*walk, uint64) {
 	if err := w.begin(); err != nil {
 		t.Fatal(err)
 	}
+	return w
+}
+
+// alone does a walk in one goroutine, and says how many bytes that allocated without what is told of it.
+func (w *walk) alone() uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	r := newReader()
@@ -530,7 +535,7 @@ func walkAlone(t *testing.T, dir string) (*walk, uint64) {
 		w.add(d, w.read(r, d))
 	}
 	runtime.ReadMemStats(&after)
-	return w, after.TotalAlloc - before.TotalAlloc
+	return after.TotalAlloc - before.TotalAlloc
 }
 
 // plantAt writes folders of files, the later the larger, and the first of the last folder is the largest.
@@ -564,8 +569,8 @@ func TestDepthCostsNoMemory(t *testing.T) {
 	}
 	plantAt(t, top, name, 100, 5)
 	plantAt(t, testenv.Nested(t, deep, name, 1001), name, 100, 5)
-	_, few := walkAlone(t, flat)
-	w, many := walkAlone(t, deep)
+	w := begun(t, deep)
+	few, many := begun(t, flat).alone(), w.alone()
 	if many > 3*few {
 		t.Errorf("%d bytes are allocated for a deep tree, %d for a flat one", many, few)
 	}
@@ -579,6 +584,25 @@ func TestDepthCostsNoMemory(t *testing.T) {
 	}
 	if slices.ContainsFunc(append(tree.BySize, tree.ByEntries...), func(b diskusage.Branch) bool { return len(b.Path) > len(deep)+2*dirpath.MaxEnd+len("/…") }) {
 		t.Error("a directory has a longer path")
+	}
+}
+
+// Of very many directories that are known of only some are kept, and the others are said not to be read.
+func TestOnlySomeDirectoriesAreKept(t *testing.T) {
+	dir := plain(t)
+	for i := range 10 {
+		file(t, fmt.Sprintf("%s/%d/in/f", dir, i), 4096)
+	}
+	w := begun(t, dir)
+	w.most = 4
+	w.alone()
+	// There is no room for what is in the first of four, and then for what is in the others.
+	tree := w.tree()
+	if tree.Unread != 7 || tree.Bound != tooManyKnown || tree.Complete() || len(tree.Files) != 3 || w.known != 0 || w.held.Load() != 0 {
+		t.Errorf("%d unread, %q, %d files, %d known, %d held", tree.Unread, tree.Bound, len(tree.Files), w.known, w.held.Load())
+	}
+	if whole := slices.DeleteFunc(tree.BySize, func(b diskusage.Branch) bool { return b.AtLeast }); len(whole) != 6 {
+		t.Errorf("whole are %+v", whole)
 	}
 }
 
@@ -599,7 +623,8 @@ func TestWhatIsNotHeldIsOpenedAtAnyDepth(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(len(list) + maxHeld + spare), Max: limit.Max}); err != nil {
 		t.Fatal(err)
 	}
-	w, _ := walkAlone(t, dir)
+	w := begun(t, dir)
+	w.alone()
 	if tree := w.tree(); tree.Directories != 1201+maxHeld+more || !tree.Complete() {
 		t.Errorf("%d directories, %d failed, %d moved", tree.Directories, tree.Failed, tree.Moved)
 	}
