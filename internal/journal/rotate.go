@@ -71,7 +71,7 @@ func (j *Journal) keptFiles(old []*segment) (n int) {
 
 // fewestKept is how many records there are at least after the oldest ones were removed for their age.
 func (j *Journal) fewestKept() uint64 {
-	return uint64(j.maxKept) * uint64(j.maxFile/maxLine) //nolint:gosec // neither is negative
+	return uint64(j.maxKept) * uint64(j.maxFile/maxLine)
 }
 
 // countExpired counts the oldest files that may be removed. It counts none if one

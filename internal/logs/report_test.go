@@ -246,7 +246,10 @@ func TestErrorsAndGapsOfTheSource(t *testing.T) {
 // What was not reached within the time may hold an error.
 func TestNoneWithinTheTimeIsNotZero(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		endless := func(int) Entry { time.Sleep(2 * time.Second); return entry(0, 6, "web.service", "web", "all is well") }
+		endless := func(int) Entry {
+			<-time.After(2 * time.Second) // of the bubble
+			return entry(0, 6, "web.service", "web", "all is well")
+		}
 		r := report(t, &fakeSource{endless: endless}, Request{})
 		if r.ErrorsTotal != nil || r.LinesTotal == nil || *r.LinesTotal != 13 {
 			t.Errorf("%+v", r)

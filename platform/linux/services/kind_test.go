@@ -28,7 +28,7 @@ func TestProtectedServices(t *testing.T) {
 			t.Errorf("%s: %q, force lifts it: %v", name, why, lifts)
 		}
 	}
-	for _, free := range []string{"nginx", "sshguard", "dbusx", "userd", "debugger", "haltx", "lxc-net", "lxc-monitord", "drbd-reactor", "nftablesx", "wg-quicker", "ufwd", "birdnet", "dnsmasq", "unbound", "sssd", "pppd-dns"} {
+	for _, free := range []string{"nginx", "sshguard", "dbusx", "userd", "debugger", "haltx", "lxc-net", "drbd-reactor", "nftablesx", "wg-quicker", "ufwd", "birdnet", "dnsmasq", "unbound", "sssd", "pppd-dns"} {
 		if why, lifts := systemdKind.Protection(free + suffix); why != "" || !lifts {
 			t.Errorf("%s is protected: %s", free, why)
 		}
