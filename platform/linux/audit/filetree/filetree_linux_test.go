@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -508,5 +509,27 @@ func TestWalkHoldsTheDirectoryOfWhatIsVisited(t *testing.T) {
 	})
 	if diff := cmp.Diff(map[string]int64{"start": -1, "/a/x": 1, "/b/x": 2}, sizes); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Whether a directory was removed with those above it is not looked for any longer than the walk lasts: a user may have
+// nested thousands.
+func TestNothingIsLookedForAfterTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	root := testenv.Plant(t, map[string]string{"a/b/c/d/e/": ""})
+	w, _, d := seenOf(t, root, "/a/b/c/d/e")
+	d.handle = nil
+	f, err := d.byName() // which finds out once whether there is openat2(2)
+	if err := errors.Join(err, f.Close(), os.RemoveAll(filepath.Join(root, "a"))); err != nil {
+		t.Fatal(err)
+	}
+	var opened atomic.Int64
+	testenv.Intercept(t, unix.SYS_OPENAT2, func(int) unix.Errno {
+		opened.Add(1)
+		return 0
+	}, func() { w.read(ctx, d) })
+	if opened.Load() != 1 || w.unseen.Load() != 1 {
+		t.Errorf("%d directories are opened, %d unseen", opened.Load(), w.unseen.Load())
 	}
 }
