@@ -171,7 +171,7 @@ func filters(all []Chain, c Chain, seen map[string]bool) bool {
 	if c.Name == OwnChain && c.Table == "filter" {
 		return false
 	}
-	if c.DropPolicy || c.Drops {
+	if c.DropPolicy || dropsAnybody(c) {
 		return true
 	}
 	seen[c.Name] = true

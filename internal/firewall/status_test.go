@@ -25,9 +25,18 @@ func TestVerdictRestsOnWhatTheKernelHasLoaded(t *testing.T) {
 		want  string
 		says  string
 	}{
-		"nothing":           {Facts{}, Disabled, "no rule"},
-		"accepts all":       {Facts{Chains: []Chain{input()}}, Disabled, "no rule"},
-		"drop policy":       {Facts{Chains: []Chain{{Table: "t", Name: "in", Input: true, DropPolicy: true}}}, Active, "chain in of table t"},
+		"nothing":     {Facts{}, Disabled, "no rule"},
+		"accepts all": {Facts{Chains: []Chain{input()}}, Disabled, "no rule"},
+		"drop policy": {Facts{Chains: []Chain{{Table: "t", Name: "in", Input: true, DropPolicy: true}}}, Active, "chain in of table t"},
+		"hosts that are chosen": {Facts{Chains: []Chain{{Table: "filter", Name: "INPUT", Input: true, Drops: true, Rules: []Rule{
+			{Action: Drop, Matches: func(p Packet) Match { return Is(p.Port == 5432).And(Particular) }},
+		}}}}, Disabled, ""},
+		"all but hosts that are chosen": {Facts{Chains: []Chain{{Table: "filter", Name: "INPUT", Input: true, Drops: true, Rules: []Rule{
+			{Action: Drop, Matches: func(Packet) Match { return Particular }}, {Action: Drop, Matches: func(Packet) Match { return AllButSome }},
+		}}}}, Active, "INPUT"},
+		"what no packet tells of": {Facts{Chains: []Chain{{Table: "filter", Name: "INPUT", Input: true, Drops: true, Rules: []Rule{
+			{Action: Drop, Matches: func(Packet) Match { return Never }},
+		}}}}, Active, "INPUT"},
 		"a rule that drops": {Facts{Chains: []Chain{{Table: "filter", Name: "INPUT", Input: true, Drops: true}}}, Active, "INPUT"},
 		"a drop two jumps away": {
 			Facts{Chains: []Chain{input("a"), chain("a", false, "b"), chain("b", true)}}, Active, "INPUT",

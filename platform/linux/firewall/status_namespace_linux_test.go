@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +77,18 @@ func TestFirewallOfRealKernelRules(t *testing.T) {
 			"nft add element inet sentinel blocked4 { 203.0.113.7 timeout 1h }",
 			"nft add rule inet sentinel input ip saddr @blocked4 counter drop",
 		}, firewall.Disabled, "no rule"},
+		"fail2ban with nft, nobody banned": {append(slices.Clone(nftBan), banned), firewall.Disabled, "no rule"},
+		"fail2ban with nft":                {append(slices.Clone(nftBan), banned, "nft add element inet f2b-table addr-set-sshd { 203.0.113.9 }"), firewall.Disabled, "no rule"},
+		"fail2ban beside a firewall":       {append(slices.Clone(nftBan), banned, "iptables-nft -A INPUT -p tcp --dport 23 -j DROP"), firewall.Active, "chain INPUT of table ip filter"},
+		"fail2ban over nft": {[]string{
+			"iptables-nft -N f2b-sshd", "iptables-nft -A f2b-sshd -j RETURN", "iptables-nft -I INPUT -p tcp -m multiport --dports 5432 -j f2b-sshd",
+			"iptables-nft -I f2b-sshd 1 -s 203.0.113.9 -j REJECT --reject-with icmp-port-unreachable",
+		}, firewall.Disabled, "no rule"},
+		"fail2ban with iptables-legacy": {[]string{
+			"iptables-legacy -N f2b-sshd", "iptables-legacy -A f2b-sshd -j RETURN", "iptables-legacy -I INPUT -p tcp -m multiport --dports 22 -j f2b-sshd",
+			"iptables-legacy -I f2b-sshd 1 -s 203.0.113.9 -j DROP",
+		}, firewall.Disabled, "no rule"},
+		"all but one network": {[]string{"iptables-legacy -A INPUT ! -s 192.0.2.0/24 -j DROP"}, firewall.Active, "table ip filter"},
 		"iptables over nft, drop": {[]string{
 			"iptables-nft -N ufw-user-input", "iptables-nft -A INPUT -j ufw-user-input", "iptables-nft -A ufw-user-input -p tcp --dport 23 -j DROP",
 		}, firewall.Active, "chain INPUT of table ip filter"},
@@ -104,6 +117,14 @@ func TestFirewallOfRealKernelRules(t *testing.T) {
 		})
 	}
 }
+
+// What the action nftables-multiport of fail2ban loads.
+var nftBan = []string{
+	"nft add table inet f2b-table", "nft add chain inet f2b-table f2b-chain { type filter hook input priority -1 ; policy accept ; }",
+	"nft add set inet f2b-table addr-set-sshd { type ipv4_addr ; }",
+}
+
+const banned = "nft add rule inet f2b-table f2b-chain tcp dport 22 ip saddr @addr-set-sshd reject with icmp port-unreachable"
 
 // liveSource reads the kernel's rules, and the configuration of ufw below root.
 func liveSource(root string) *Source {
