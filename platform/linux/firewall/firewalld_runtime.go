@@ -83,8 +83,12 @@ func (p properties) beyond(other properties, when string) []string {
 	var list []string
 	for what, values := range p {
 		var more []string
+		known := make(map[string]bool, len(other[what])) // ipsets have tens of thousands of entries
+		for _, v := range other[what] {
+			known[v] = true
+		}
 		for _, v := range values {
-			if !slices.Contains(other[what], v) {
+			if !known[v] {
 				more = append(more, v)
 			}
 		}
