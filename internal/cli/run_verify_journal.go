@@ -68,7 +68,7 @@ func logCut(r journal.Report) bool { return r.Announced != nil && r.Announced.Cu
 
 func notCompared(r journal.Report) error {
 	return fault.New(fault.JournalFailed, "The journal is intact by itself, but not all of the log was compared with it: there is more than 256 MiB, or 200,000 different heads").
-		WithFix("Take what is not about heads out first, such as: grep 'journal head seq=' LOG > heads.log; or give the log in parts").
+		WithFix("Take what is not about heads out first, such as: grep 'journal head seq=' LOG > heads.log; or give its newest part alone").
 		WithObject(r)
 }
 

@@ -193,7 +193,11 @@ func (h heads) compare(c *checker, r Record) {
 func (h heads) rest(c *checker) {
 	first := max(c.report.FirstSeq, 1)
 	if said := c.report.Announced; said != nil && said.First > 0 && said.First < first && !said.Cut {
-		c.problem(0, "records %d to %d are missing: by the newest signed head in the log, of record %d, they are kept", said.First, first-1, c.told)
+		since := ""
+		if c.told < c.report.LastSeq {
+			since = ". Where the log has no later heads because it is an old one or a part, they may have been removed for their age since"
+		}
+		c.problem(0, "records %d to %d are missing: by the newest signed head in the log, of record %d, they are kept%s", said.First, first-1, c.told, since)
 		first = said.First
 	}
 	for _, seq := range sortedKeys(h) {
