@@ -134,11 +134,17 @@ func look(ctx context.Context, namespace *os.File) (n network, err error) {
 	return n, err
 }
 
-// within does something in a network namespace, on a thread of its own, which ends afterwards.
+// within does something in a network namespace, on a thread of its own, which ends afterwards, and is not the main
+// one.
 func within(namespace *os.File, do func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread is in the wrong namespace
+		runtime.LockOSThread() // and not unlocked: the thread is in the wrong namespace, and ends with the goroutine
+		if unix.Gettid() == unix.Getpid() {
+			defer runtime.UnlockOSThread() // the main one never ends, and what /proc/net tells is of it
+			done <- within(namespace, do)
+			return
+		}
 		err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET)
 		if err == nil {
 			err = do()
