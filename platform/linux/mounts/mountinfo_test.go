@@ -117,6 +117,22 @@ func TestAMountTableIsBounded(t *testing.T) {
 	}
 }
 
+// A run reads several tables, on hosts with hundreds of mounts.
+func TestAMountTableTakesLittleMemory(t *testing.T) {
+	const mounts, most = 1000, 2000 // bytes a mount
+	raw := []byte(strings.Repeat("27 1 259:2 / /x rw - ext4 /dev/a rw\n", mounts))
+	took := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			if table, err := parseTable(raw); err != nil || len(table) != mounts {
+				b.Fatal(len(table), err)
+			}
+		}
+	})
+	if each := took.AllocedBytesPerOp() / mounts; each < 100 || each > most {
+		t.Errorf("%d bytes a mount", each)
+	}
+}
+
 // A table of another tree, or of a process in namespaces of a user's, is not asked for in another way.
 func TestATableThatIsTooLongIsTold(t *testing.T) {
 	root := t.TempDir()

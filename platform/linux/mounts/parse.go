@@ -32,29 +32,26 @@ const (
 // errRead reports that more would have to be read; what was read is told beside it.
 var errRead = errors.New("more mounts than are read")
 
-// readTable reads at most limit bytes of mountinfo. What was read before errRead comes with it.
+// readTable reads at most limit bytes of mountinfo. What was read before errRead comes with it. Errors of
+// the library are dropped, since they quote the line: that is text of the host.
 func readTable(r io.Reader, limit int64) (table []*mountinfo.Info, err error) {
-	bounded := &io.LimitedReader{R: r, N: limit + 1}
-	in, left := newLines(bounded), newRoom()
-	for {
-		line, cut, err := in.next()
-		switch {
-		case bounded.N == 0 && in.in.Buffered() == 0:
-			return table, errRead // the line may be half of one
-		case errors.Is(err, io.EOF):
-			return table, nil
-		case err != nil:
-			return nil, err
-		}
-		m, err := parseLine(line, cut)
-		if err == nil {
+	in, left := newLines(&io.LimitedReader{R: r, N: limit + 1}), newRoom()
+	parsed := parseEach(in, func(m *mountinfo.Info) error {
+		if err = complete(m, in.taken()); err == nil {
 			err = left.take(m)
 		}
-		if err != nil {
-			return nil, err
-		}
 		table = append(table, m)
+		return err
+	})
+	switch err = cmp.Or(err, in.err); {
+	case errors.Is(err, errRead):
+		return table, err
+	case err != nil:
+		return nil, err
+	case parsed != nil:
+		return nil, ErrFormat
 	}
+	return table, nil
 }
 
 // room is what is left of the bounds of a table, in bytes and mounts.
@@ -116,16 +113,61 @@ const (
 	lineHead    = 256     // of a longer one: three numbers
 	lineTail    = 2 << 20 // of a longer one: all behind its paths
 	maxScanned  = 64<<10 - 2
-	linesBuffer = 64 << 10
+	linesBuffer = 4 << 10 // what the kernel hands out at once
 )
 
-// lines reads lines of any length in memory that is bounded.
+// lines reads the lines of a table, of any length, in memory that is bounded, and hands on those that the library
+// takes: it reads no more than 64 KiB of one.
 type lines struct {
-	in   *bufio.Reader
-	line []byte
+	bounded *io.LimitedReader
+	in      *bufio.Reader
+	line    []byte
+	rest    string    // of the line that is handed on
+	long    []tooLong // of each line that was handed on and is not parsed yet
+	err     error     // that ended the table, but for its end
 }
 
-func newLines(r io.Reader) *lines { return &lines{in: bufio.NewReaderSize(r, linesBuffer)} }
+func newLines(r *io.LimitedReader) *lines {
+	return &lines{bounded: r, in: bufio.NewReaderSize(r, linesBuffer)}
+}
+
+func (l *lines) Read(p []byte) (int, error) {
+	if l.rest == "" {
+		if err := l.hand(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+// hand makes the next line the one that is handed on.
+func (l *lines) hand() error {
+	line, cut, err := l.next()
+	switch {
+	case l.bounded.N == 0 && l.in.Buffered() == 0:
+		err = errRead // the line may be half of one
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	}
+	var is tooLong
+	if err == nil {
+		line, is, err = withoutLong(line, cut)
+	}
+	if err != nil {
+		l.err = err
+		return io.EOF
+	}
+	l.rest, l.long = line+"\n", append(l.long, is)
+	return nil
+}
+
+// taken returns what of the next line that is parsed was too long.
+func (l *lines) taken() (is tooLong) {
+	is, l.long = l.long[0], l.long[1:]
+	return is
+}
 
 // next returns a line without its end, until the next call, and whether its middle was left out. A
 // last line without an end counts.
@@ -147,20 +189,10 @@ func (l *lines) next() (line string, cut bool, err error) {
 	}
 }
 
-// parseLine drops the library's error, which quotes the line: that is text of the
-// host. The library reads anything but a number as 0, and takes no more than 64 KiB.
-func parseLine(line string, cut bool) (*mountinfo.Info, error) {
-	short, long, err := withoutLong(line, cut)
-	if err != nil {
-		return nil, err
-	}
-	list, err := parseWith(short)
-	if err != nil || len(list) != 1 {
-		return nil, ErrFormat
-	}
-	m := list[0]
+// complete takes the paths from a mount that stood for longer ones. The library reads anything but a number as 0.
+func complete(m *mountinfo.Info, long tooLong) error {
 	if !strings.HasPrefix(m.Mountpoint, "/") || !deviceNumber(m.Major) || !deviceNumber(m.Minor) {
-		return nil, ErrFormat
+		return ErrFormat
 	}
 	if long.root {
 		m.Root = ""
@@ -168,7 +200,7 @@ func parseLine(line string, cut bool) (*mountinfo.Info, error) {
 	if long.point {
 		m.Mountpoint = ""
 	}
-	return m, nil
+	return nil
 }
 
 func deviceNumber(n int) bool { return n >= 0 && uint64(n) <= math.MaxUint32 }

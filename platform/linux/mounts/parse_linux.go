@@ -3,12 +3,14 @@
 package mounts
 
 import (
-	"strings"
+	"io"
 
 	"github.com/moby/sys/mountinfo"
 )
 
-// parseWith is in a file of its own because the library has it only on Linux.
-func parseWith(line string) ([]*mountinfo.Info, error) {
-	return mountinfo.GetMountsFromReader(strings.NewReader(line+"\n"), nil)
+// parseEach calls take with each mount until it fails. It is in a file of its own because the library reads
+// tables only on Linux.
+func parseEach(table io.Reader, take func(*mountinfo.Info) error) error {
+	_, err := mountinfo.GetMountsFromReader(table, func(m *mountinfo.Info) (skip, stop bool) { return true, take(m) != nil })
+	return err
 }

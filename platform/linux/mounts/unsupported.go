@@ -6,12 +6,13 @@ package mounts
 
 import (
 	"errors"
+	"io"
 
 	"github.com/moby/sys/mountinfo"
 )
 
 func statfs(string) (Usage, error) { return Usage{}, errors.ErrUnsupported }
 
-func parseWith(string) ([]*mountinfo.Info, error) { return nil, errors.ErrUnsupported }
+func parseEach(io.Reader, func(*mountinfo.Info) error) error { return errors.ErrUnsupported }
 
 func statMounts([]*mountinfo.Info) ([]*mountinfo.Info, error) { return nil, errRead }
