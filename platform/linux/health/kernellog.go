@@ -5,6 +5,7 @@
 package health
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -23,11 +24,15 @@ import (
 // hundred KiB by default and 32 MiB at most (CONFIG_LOG_BUF_SHIFT).
 const maxKernelLog = 32 << 20
 
+// longestRecord is more than one of the log has (CONSOLE_EXT_LOG_MAX in kernel/printk), in bytes.
+const longestRecord = 16 << 10
+
 // A kernelLog is what the log says of processes that were killed for want of memory.
 type kernelLog struct {
-	kills []oomKill // oldest first
-	first time.Duration
-	whole bool // it begins at boot
+	kills   []oomKill // oldest first
+	first   time.Duration
+	whole   bool              // it begins at boot
+	victims map[string]victim // those whose end has not been told yet, by their PIDs
 }
 
 // An oomKill is a process that was killed at a time since boot, in a control group; "" is unknown, and so is a
@@ -38,29 +43,49 @@ type oomKill struct {
 	uid         int
 }
 
-// readKernelLog reads the log device of the kernel, whose records are read one
-// at a time (Documentation/ABI/testing/dev-kmsg).
+// logDevice is the log device of the kernel, which gives one record to each read, and refuses those that have less
+// room than it takes (Documentation/ABI/testing/dev-kmsg).
+type logDevice struct{ fd, read int }
+
+func (d *logDevice) Read(p []byte) (int, error) {
+	for {
+		n, err := unix.Read(d.fd, p)
+		d.read += max(n, 0)
+		switch {
+		case errors.Is(err, unix.EPIPE) || errors.Is(err, unix.EINTR): // the record was overwritten
+			continue
+		case errors.Is(err, unix.EAGAIN) || err == nil && n == 0:
+			return 0, io.EOF
+		case err == nil && d.read > maxKernelLog:
+			return 0, io.ErrShortBuffer
+		}
+		return max(n, 0), err
+	}
+}
+
+// readKernelLog reads the log device of the kernel.
 func readKernelLog(path string) (kernelLog, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return kernelLog{}, err
 	}
 	defer unix.Close(fd) //nolint:errcheck // nothing was written
-	var text bytes.Buffer
-	record := make([]byte, 16<<10)
-	for text.Len() < maxKernelLog {
-		n, err := unix.Read(fd, record)
-		switch {
-		case errors.Is(err, unix.EPIPE) || errors.Is(err, unix.EINTR): // the record was overwritten
-			continue
-		case errors.Is(err, unix.EAGAIN) || err == nil && n == 0:
-			return parseKernelLog(text.Bytes()), nil
-		case err != nil:
+	return parseKernelLog(&logDevice{fd: fd})
+}
+
+// parseKernelLog reads records one at a time: few of a log are of interest.
+func parseKernelLog(r io.Reader) (kernelLog, error) {
+	in, log := bufio.NewReaderSize(r, longestRecord), kernelLog{first: -1, victims: map[string]victim{}}
+	for {
+		line, err := in.ReadSlice('\n')
+		log.line(line)
+		if errors.Is(err, io.EOF) {
+			return log, nil
+		}
+		if err != nil {
 			return kernelLog{}, err
 		}
-		text.Write(record[:n])
 	}
-	return kernelLog{}, io.ErrShortBuffer
 }
 
 // killed is how the kernel tells of it, before Linux 5.0 without the reason and before 5.4 without the user ID
@@ -109,49 +134,45 @@ func parsedID(digits []byte) int {
 	return int(n)
 }
 
-// parseKernelLog reads records "PRIORITY,SEQUENCE,MICROSECONDS,FLAGS;TEXT". Only the kernel itself
-// writes with facility 0, so nobody can forge one. A record with a flag is what did not fit into the one before
+// line takes a record "PRIORITY,SEQUENCE,MICROSECONDS,FLAGS;TEXT"; lines behind it begin with a blank. Only the kernel
+// itself writes with facility 0, so nobody can forge one. A record with a flag is what did not fit into the one before
 // (LOG_CONT), and can begin with a name that a user chose.
-func parseKernelLog(b []byte) kernelLog {
-	log, victims := kernelLog{first: -1}, map[string]victim{}
-	for line := range bytes.Lines(b) {
-		head, text, ok := bytes.Cut(line, []byte(";"))
-		fields := bytes.Split(head, []byte(","))
-		if !ok || len(fields) < 4 || line[0] == ' ' {
-			continue
-		}
-		priority, err := strconv.ParseUint(string(fields[0]), 10, 32)
-		sequence, serr := strconv.ParseUint(string(fields[1]), 10, 64)
-		micros, terr := strconv.ParseUint(string(fields[2]), 10, 53)
-		if err != nil || serr != nil || terr != nil {
-			continue
-		}
-		at := time.Duration(micros) * time.Microsecond
-		if log.first < 0 {
-			log.first, log.whole = at, sequence == 0
-		}
-		if priority>>3 == 0 && string(fields[3]) == "-" {
-			log.read(at, text, victims)
-		}
+func (l *kernelLog) line(line []byte) {
+	head, text, ok := bytes.Cut(line, []byte(";"))
+	fields := bytes.Split(head, []byte(","))
+	if !ok || len(fields) < 4 || line[0] == ' ' {
+		return
 	}
-	return log
+	priority, err := strconv.ParseUint(string(fields[0]), 10, 32)
+	sequence, serr := strconv.ParseUint(string(fields[1]), 10, 64)
+	micros, terr := strconv.ParseUint(string(fields[2]), 10, 53)
+	if err != nil || serr != nil || terr != nil {
+		return
+	}
+	at := time.Duration(micros) * time.Microsecond
+	if l.first < 0 {
+		l.first, l.whole = at, sequence == 0
+	}
+	if priority>>3 == 0 && string(fields[3]) == "-" {
+		l.message(at, text)
+	}
 }
 
-// read takes what a record says of a kill. victims are those whose end has not been told yet, by their PIDs.
-func (l *kernelLog) read(at time.Duration, text []byte, victims map[string]victim) {
+// message takes what the kernel says of a kill.
+func (l *kernelLog) message(at time.Duration, text []byte) {
 	if m := summary.Get().FindSubmatch(text); m != nil {
-		victims[string(m[1])] = victim{groupOf(string(text)), parsedID(m[2])}
+		l.victims[string(m[1])] = victim{groupOf(string(text)), parsedID(m[2])}
 	}
 	m := killed.Get().FindSubmatch(text)
 	if m == nil {
 		return
 	}
 	pid, k := string(m[1]), oomKill{at: at, name: string(m[2]), uid: parsedID(m[3])}
-	if v, told := victims[pid]; told && (k.uid < 0 || v.uid == k.uid) {
+	if v, told := l.victims[pid]; told && (k.uid < 0 || v.uid == k.uid) {
 		k.group, k.uid = v.group, v.uid
 	}
 	l.kills = append(l.kills, k)
-	delete(victims, pid) // another process may get its number
+	delete(l.victims, pid) // another process may get its number
 }
 
 // tell adds those of the last day to kills, as named describes them; now is the time since boot. A log that

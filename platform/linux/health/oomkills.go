@@ -46,19 +46,19 @@ func (s source) oomKills(ctx context.Context) (health.OOMKills, error) {
 		kills.Err = err
 		return kills, nil
 	}
-	log.tell(s.sinceBoot(up), &kills, s.describe)
+	names, _ := accounts.Read(s.root) //nolint:errcheck // a user without a name is shown as a number
+	log.tell(s.sinceBoot(up), &kills, func(k oomKill) health.OOMKill { return s.describe(k, names) })
 	return kills, nil
 }
 
 // describe says whose process it was, and in which unit. What is in the slice of a user is named by that user, so
 // that it tells nothing of a process of another.
-func (s source) describe(k oomKill) health.OOMKill {
+func (s source) describe(k oomKill, names accounts.Names) health.OOMKill {
 	told := health.OOMKill{Process: k.name, Unit: cgroup.ShownUnit(k.group)}
 	if owner, users := cgroup.User(k.group); users && s.proc.UserOf(k.uid) != owner {
 		told.Unit = ""
 	}
 	if k.uid >= 0 {
-		names, _ := accounts.Read(s.root) //nolint:errcheck // a user without a name is shown as a number
 		told.User = names.Name(k.uid)
 	}
 	return told

@@ -5,8 +5,12 @@
 package health
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,9 +124,41 @@ func TestAUserDoesNotChooseTheUnitOfAKill(t *testing.T) {
 // chose, for example.
 func TestTheRestOfARecordIsNoKill(t *testing.T) {
 	rest := strings.Replace(record(9, 98, java), ",-;", ",c;", 1)
-	if got := parseKernelLog([]byte(boot + rest)).kills; got != nil {
-		t.Errorf("%+v", got)
+	if got, err := parseKernelLog(strings.NewReader(boot + rest)); err != nil || got.kills != nil {
+		t.Errorf("%+v, %v", got.kills, err)
 	}
+}
+
+// A host that kills often has a long log, and may have many accounts.
+func TestALongLogTakesLittleMemory(t *testing.T) {
+	const most = 1 << 20
+	long := boot + strings.Repeat("6,7,356400000000,-;"+strings.Repeat("x", 8000)+"\n", 1000)
+	if took := allocated(func() { parseKernelLog(strings.NewReader(long)) }); took > most { //nolint:errcheck // its memory is what counts
+		t.Errorf("%d bytes for a log of %d", took, len(long))
+	}
+	const kills = 500
+	root := testenv.Plant(t, map[string]string{
+		"proc/vmstat": fmt.Sprintf("oom_kill %d\n", kills), "proc/uptime": "36000.00 1.00\n",
+		"dev/kmsg":   boot + strings.Repeat(record(9, 9, java+", UID:1000"), kills),
+		"etc/passwd": strings.Repeat("someone:x:1000:1000::/home/someone:/bin/sh\n", 1000),
+	})
+	took := allocated(func() {
+		if got, err := newSource(root, nil).oomKills(t.Context()); err != nil || len(got.Kills) != kills {
+			t.Error(got, err)
+		}
+	})
+	if took > 2*most {
+		t.Errorf("%d bytes for %d kills", took, kills)
+	}
+}
+
+// allocated returns how many bytes a function takes, whether it gives them back or not.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
 }
 
 // Those of a container are counted, and when they were killed is not known.
@@ -157,7 +193,11 @@ func TestTheKernelsOwnLogIsRead(t *testing.T) {
 func FuzzKernelLog(f *testing.F) {
 	f.Add([]byte(boot + record(5, 1, mysql) + record(6, 2, java) + record(7, 3, old)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, k := range parseKernelLog(b).kills {
+		log, err := parseKernelLog(bytes.NewReader(b))
+		if err != nil && (!errors.Is(err, bufio.ErrBufferFull) || len(b) < longestRecord) {
+			t.Error(err)
+		}
+		for _, k := range log.kills {
 			if k.at < 0 || strings.Contains(k.name, "\n") || !strings.Contains(string(b), k.name) {
 				t.Errorf("%+v", k)
 			}
