@@ -53,7 +53,7 @@ const maxExamined = 2 << 10
 
 // argument redacts one argument. One that contains blanks may be a command line.
 func (r *redactor) argument(arg string) string {
-	p := secrets()
+	p := secrets
 	arg = Cut(arg, maxExamined)
 	if r.hide {
 		return r.word(arg)
@@ -98,14 +98,14 @@ func (r *redactor) word(w string) string {
 	}
 	r.hide = r.announces(w, bare)
 	login := r.login
-	r.login = secrets().takesLogin.MatchString(bare)
-	if user, secret, found := strings.Cut(w, ":"); login && found && secret != "" && secret[0] != '/' && !strings.Contains(user, "/") && !port().MatchString(bare) {
+	r.login = secrets.takesLogin.Get().MatchString(bare)
+	if user, secret, found := strings.Cut(w, ":"); login && found && secret != "" && secret[0] != '/' && !strings.Contains(user, "/") && !port.Get().MatchString(bare) {
 		return user + ":" + Redacted
 	}
 	if r.script {
 		return w // the whole line went through text before
 	}
-	return secrets().text(w)
+	return secrets.text(w)
 }
 
 // operand notes a word behind the name of a program that takes secrets as words, and reports whether it
@@ -166,13 +166,13 @@ var afterPassword = []string{
 
 // announces reports whether the word after w is a secret; bare is w without quotes.
 func (r *redactor) announces(w, bare string) bool {
-	p := secrets()
+	p := secrets
 	r.prose = false
 	switch {
-	case strings.HasPrefix(bare, "-") && p.option.MatchString(bare):
-		return !p.flag.MatchString(bare)
+	case strings.HasPrefix(bare, "-") && p.option.Get().MatchString(bare):
+		return !p.flag.Get().MatchString(bare)
 	case strings.HasSuffix(bare, "=") || strings.HasSuffix(bare, ":"):
-		return p.ends.MatchString(bare)
+		return p.ends.Get().MatchString(bare)
 	case r.program.announces(bare):
 		return true
 	default:

@@ -5,10 +5,10 @@ package sanitize
 import (
 	"bytes"
 	"encoding/base64"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"sentinel/internal/lazyregexp"
 )
 
 // name matches the names of secrets: of an option (--db-password), a variable
@@ -26,82 +26,79 @@ const value = `"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)|\\+["'][^"']*(?:["']|$)|[^\
 
 // patterns find secrets in text.
 type patterns struct {
-	first      *regexp.Regexp // an argument that is one assignment: everything after it is the value
-	option     *regexp.Regexp // the next word is the value
-	flag       *regexp.Regexp // an option that takes no value
-	ends       *regexp.Regexp // the next word is the value of a header or an assignment
-	assign     *regexp.Regexp
-	parameter  *regexp.Regexp // the next parameter of a URL, which ends the value before it
-	rest       *regexp.Regexp // the rest of a value, after an ampersand that does not end it
-	userinfo   *regexp.Regexp
-	oddInfo    *regexp.Regexp // a password with a slash in it
-	driver     *regexp.Regexp // user:password@tcp(...), as in Go's MySQL driver
-	header     *regexp.Regexp
-	scheme     *regexp.Regexp // authorization=basic ...
-	bearer     *regexp.Regexp
-	basic      *regexp.Regexp // user and password in base64
-	identified *regexp.Regexp // SQL
-	login      *regexp.Regexp // an option or a parameter with user:password
-	takesLogin *regexp.Regexp // an option before such a word
-	object     *regexp.Regexp // a secret of QEMU
-	known      *regexp.Regexp // tokens that are recognized by their form
+	first      *lazyregexp.Regexp // an argument that is one assignment: everything after it is the value
+	option     *lazyregexp.Regexp // the next word is the value
+	flag       *lazyregexp.Regexp // an option that takes no value
+	ends       *lazyregexp.Regexp // the next word is the value of a header or an assignment
+	assign     *lazyregexp.Regexp
+	parameter  *lazyregexp.Regexp // the next parameter of a URL, which ends the value before it
+	rest       *lazyregexp.Regexp // the rest of a value, after an ampersand that does not end it
+	userinfo   *lazyregexp.Regexp
+	oddInfo    *lazyregexp.Regexp // a password with a slash in it
+	driver     *lazyregexp.Regexp // user:password@tcp(...), as in Go's MySQL driver
+	header     *lazyregexp.Regexp
+	scheme     *lazyregexp.Regexp // authorization=basic ...
+	bearer     *lazyregexp.Regexp
+	basic      *lazyregexp.Regexp // user and password in base64
+	identified *lazyregexp.Regexp // SQL
+	login      *lazyregexp.Regexp // an option or a parameter with user:password
+	takesLogin *lazyregexp.Regexp // an option before such a word
+	object     *lazyregexp.Regexp // a secret of QEMU
+	known      *lazyregexp.Regexp // tokens that are recognized by their form
 }
 
-// secrets is compiled on first use: most runs show no command line, and start-up
+// secrets are each compiled on first use: most runs show few command lines, and start-up
 // time is part of every answer.
-var secrets = sync.OnceValue(func() *patterns {
-	c := regexp.MustCompile
-	return &patterns{
-		first:      c(`(?i)^-{0,2}` + name + `\s*[=:]`),
-		option:     c(`(?i)^-{1,2}` + name + `$`),
-		flag:       c(`(?i)^-{1,2}(?:no|ask|prompt)[-_]|[-_](?:stdin|prompt)$`),
-		ends:       c(`(?i)(?:` + name + `|^["']?x-[\w-]*(?:token|key|secret|auth)[\w-]*)["']?[=:]$`),
-		assign:     c(`(?i)(` + name + `\\*["']?\s*(?:=>|:=|=|:|%3[ad])\s*)(` + value + `)`),
-		parameter:  c(`^&[\w.%-]{1,64}=`),
-		rest:       c(`^&[^\s;"'&]*`),
-		userinfo:   c(`([A-Za-z][\w+.-]*://)[^/\s"']*@`),
-		oddInfo:    c(`([A-Za-z][\w+.-]*://)[^\s/@:]*:\d*[^\s/@\d][^\s@]*@`),
-		driver:     c(`[^\s:/@="']+:[^\s@/"']+(@(?:tcp|unix)\()`),
-		header:     c(`(?i)((?:authorization|cookie|x-[\w-]*(?:token|key|secret|auth)[\w-]*)\s*:\s*)[^"'\r\n]+`),
-		scheme:     c(`(?i)(authorization["']?\s*=\s*["']?(?:basic|bearer|digest|negotiate|ntlm|token)\s+)[^\s"',;]+`),
-		bearer:     c(`(?i)\b(bearer\s+)[^\s"']{6,}`),
-		basic:      c(`(?i)\b(basic\s+)([A-Za-z0-9+/]{4,}={0,2})`),
-		identified: c(`(?i)\b(identified\s+(?:with\s+\S+\s+)?by\s+)(?:` + value + `)`),
-		login:      c(`(?i)((?:^|[\s,])-{0,2}[\w-]*(?:auth|login)=["']?[^\s:=/@"',]+:)[^\s"',/][^\s"',]*`),
-		takesLogin: c(`(?i)^-{1,2}[\w-]*(?:auth|login)$`),
-		object:     c(`(?i)(\bsecret\w*,\S*?\bdata=)[^\s,]+`),
-		known: c(`\b(?:(?:AKIA|ASIA)[0-9A-Z]{16}|dckr_pat_[\w-]{16,}|hooks\.slack\.com/services/[\w/]+|discord(?:app)?\.com/api/webhooks/\d+/[\w-]+|[\w-]+\.webhook\.office\.com/\S+|bot\d{6,}:[\w-]{20,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|[srp]k_(?:live|test)_\w{10,}` +
-			`|sk-[\w-]{16,}|hf_\w{20,}|npm_\w{30,}|tskey-[\w-]{10,}|hvs\.[\w-]{16,}|AIza[\w-]{30,}|SG\.[\w-]{16,}\.[\w-]{16,}` +
-			`|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*`),
-	}
-})
+var secrets = &patterns{
+	first:      lazyregexp.New(`(?i)^-{0,2}` + name + `\s*[=:]`),
+	option:     lazyregexp.New(`(?i)^-{1,2}` + name + `$`),
+	flag:       lazyregexp.New(`(?i)^-{1,2}(?:no|ask|prompt)[-_]|[-_](?:stdin|prompt)$`),
+	ends:       lazyregexp.New(`(?i)(?:` + name + `|^["']?x-[\w-]*(?:token|key|secret|auth)[\w-]*)["']?[=:]$`),
+	assign:     lazyregexp.New(`(?i)(` + name + `\\*["']?\s*(?:=>|:=|=|:|%3[ad])\s*)(` + value + `)`),
+	parameter:  lazyregexp.New(`^&[\w.%-]{1,64}=`),
+	rest:       lazyregexp.New(`^&[^\s;"'&]*`),
+	userinfo:   lazyregexp.New(`([A-Za-z][\w+.-]*://)[^/\s"']*@`),
+	oddInfo:    lazyregexp.New(`([A-Za-z][\w+.-]*://)[^\s/@:]*:\d*[^\s/@\d][^\s@]*@`),
+	driver:     lazyregexp.New(`[^\s:/@="']+:[^\s@/"']+(@(?:tcp|unix)\()`),
+	header:     lazyregexp.New(`(?i)((?:authorization|cookie|x-[\w-]*(?:token|key|secret|auth)[\w-]*)\s*:\s*)[^"'\r\n]+`),
+	scheme:     lazyregexp.New(`(?i)(authorization["']?\s*=\s*["']?(?:basic|bearer|digest|negotiate|ntlm|token)\s+)[^\s"',;]+`),
+	bearer:     lazyregexp.New(`(?i)\b(bearer\s+)[^\s"']{6,}`),
+	basic:      lazyregexp.New(`(?i)\b(basic\s+)([A-Za-z0-9+/]{4,}={0,2})`),
+	identified: lazyregexp.New(`(?i)\b(identified\s+(?:with\s+\S+\s+)?by\s+)(?:` + value + `)`),
+	login:      lazyregexp.New(`(?i)((?:^|[\s,])-{0,2}[\w-]*(?:auth|login)=["']?[^\s:=/@"',]+:)[^\s"',/][^\s"',]*`),
+	takesLogin: lazyregexp.New(`(?i)^-{1,2}[\w-]*(?:auth|login)$`),
+	object:     lazyregexp.New(`(?i)(\bsecret\w*,\S*?\bdata=)[^\s,]+`),
+	known: lazyregexp.New(`\b(?:(?:AKIA|ASIA)[0-9A-Z]{16}|dckr_pat_[\w-]{16,}|hooks\.slack\.com/services/[\w/]+|discord(?:app)?\.com/api/webhooks/\d+/[\w-]+|[\w-]+\.webhook\.office\.com/\S+|bot\d{6,}:[\w-]{20,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|[srp]k_(?:live|test)_\w{10,}` +
+		`|sk-[\w-]{16,}|hf_\w{20,}|npm_\w{30,}|tskey-[\w-]{10,}|hvs\.[\w-]{16,}|AIza[\w-]{30,}|SG\.[\w-]{16,}\.[\w-]{16,}` +
+		`|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*`),
+}
 
 // text redacts secrets that can be recognized without the words around them. The
 // cheap comparisons spare most arguments the regular expressions.
 func (p *patterns) text(s string) string {
 	if strings.Contains(s, "://") {
-		s = p.userinfo.ReplaceAllString(s, "${1}"+Redacted+"@")
-		s = p.oddInfo.ReplaceAllString(s, "${1}"+Redacted+"@")
+		s = p.userinfo.Get().ReplaceAllString(s, "${1}"+Redacted+"@")
+		s = p.oddInfo.Get().ReplaceAllString(s, "${1}"+Redacted+"@")
 	}
 	if strings.Contains(s, "(") {
-		s = p.driver.ReplaceAllString(s, Redacted+"${1}")
+		s = p.driver.Get().ReplaceAllString(s, Redacted+"${1}")
 	}
 	if strings.ContainsAny(s, " \t\n") {
-		s = p.bearer.ReplaceAllString(s, "${1}"+Redacted)
-		s = p.basic.ReplaceAllStringFunc(s, p.withoutBasic)
-		s = p.identified.ReplaceAllString(s, "${1}"+Redacted)
+		s = p.bearer.Get().ReplaceAllString(s, "${1}"+Redacted)
+		s = p.basic.Get().ReplaceAllStringFunc(s, p.withoutBasic)
+		s = p.identified.Get().ReplaceAllString(s, "${1}"+Redacted)
 	}
 	if strings.Contains(s, "=") {
-		s = p.login.ReplaceAllString(s, "${1}"+Redacted)
-		s = p.object.ReplaceAllString(s, "${1}"+Redacted)
+		s = p.login.Get().ReplaceAllString(s, "${1}"+Redacted)
+		s = p.object.Get().ReplaceAllString(s, "${1}"+Redacted)
 	}
 	if strings.ContainsAny(s, "=:%") {
-		s = p.scheme.ReplaceAllString(s, "${1}"+Redacted)
-		s = p.header.ReplaceAllString(s, "${1}"+Redacted)
+		s = p.scheme.Get().ReplaceAllString(s, "${1}"+Redacted)
+		s = p.header.Get().ReplaceAllString(s, "${1}"+Redacted)
 		s = p.assignments(s)
 	}
 	if len(s) > 16 {
-		s = p.known.ReplaceAllString(s, Redacted)
+		s = p.known.Get().ReplaceAllString(s, Redacted)
 	}
 	if hinted(s) {
 		for _, r := range rules {
@@ -113,7 +110,7 @@ func (p *patterns) text(s string) string {
 
 // withoutBasic redacts what follows the word "basic" where that is a user and a password (RFC 7617).
 func (p *patterns) withoutBasic(match string) string {
-	parts := p.basic.FindStringSubmatch(match)
+	parts := p.basic.Get().FindStringSubmatch(match)
 	decoded, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(parts[2], "="))
 	if err != nil || !bytes.Contains(decoded, []byte(":")) {
 		return match
@@ -127,9 +124,9 @@ func SecretName(s string) bool {
 	if s == "" || len(s) > longest {
 		return false
 	}
-	p := secrets()
+	p := secrets
 	s = strings.TrimLeft(s, "-")
-	return p.option.MatchString("--"+s) || p.header.MatchString(s+": x")
+	return p.option.Get().MatchString("--"+s) || p.header.Get().MatchString(s+": x")
 }
 
 // assignment returns where the value begins if the whole argument is one
@@ -138,7 +135,7 @@ func (p *patterns) assignment(arg string) int {
 	if !strings.ContainsAny(arg, "=:") {
 		return 0
 	}
-	at := p.first.FindStringIndex(arg)
+	at := p.first.Get().FindStringIndex(arg)
 	if at == nil || at[1] == len(arg) {
 		return 0
 	}
@@ -149,7 +146,7 @@ func (p *patterns) assignment(arg string) int {
 func (p *patterns) assignments(s string) string {
 	var out strings.Builder
 	for {
-		at := p.assign.FindStringSubmatchIndex(s)
+		at := p.assign.Get().FindStringSubmatchIndex(s)
 		if at == nil {
 			return out.String() + s
 		}
@@ -160,8 +157,8 @@ func (p *patterns) assignments(s string) string {
 		}
 		out.WriteString(s[:at[3]] + Redacted)
 		s = s[at[1]:]
-		for strings.HasPrefix(s, "&") && !p.parameter.MatchString(s) {
-			s = s[len(p.rest.FindString(s)):]
+		for strings.HasPrefix(s, "&") && !p.parameter.Get().MatchString(s) {
+			s = s[len(p.rest.Get().FindString(s)):]
 		}
 	}
 }
@@ -309,12 +306,12 @@ func endsAtSecret(pattern, words []string) bool {
 }
 
 // port matches a port mapping, which is not a password.
-var port = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d+:\d+`) })
+var port = lazyregexp.New(`^\d+:\d+`)
 
 // secretIn returns the option part of a word that also contains its secret.
 func (p program) secretIn(w string) (option string, ok bool) {
 	for _, g := range p.glued {
-		if rest, found := strings.CutPrefix(w, g); found && rest != "" && !port().MatchString(rest) {
+		if rest, found := strings.CutPrefix(w, g); found && rest != "" && !port.Get().MatchString(rest) {
 			return g, true
 		}
 	}
