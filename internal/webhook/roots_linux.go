@@ -3,6 +3,8 @@
 package webhook
 
 import (
+	"bufio"
+	"bytes"
 	"crypto/x509"
 	"os"
 	"sync"
@@ -22,14 +24,32 @@ func readRoots() *x509.CertPool {
 		"/etc/ssl/ca-bundle.pem",                            // SUSE
 		"/etc/ssl/cert.pem",
 	} {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		roots := x509.NewCertPool()
-		if roots.AppendCertsFromPEM(raw) {
+		if roots := rootsIn(path); roots != nil {
 			return roots
 		}
 	}
 	return nil
+}
+
+// rootsIn reads a bundle one certificate at a time: read at once, its text would stay until the collector runs.
+func rootsIn(path string) *x509.CertPool {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close() //nolint:errcheck // only read from
+	roots, found := x509.NewCertPool(), false
+	var block []byte
+	in := bufio.NewScanner(file)
+	for in.Scan() {
+		block = append(append(block, in.Bytes()...), '\n')
+		if bytes.HasPrefix(in.Bytes(), []byte("-----END ")) {
+			found = roots.AppendCertsFromPEM(block) || found
+			block = block[:0]
+		}
+	}
+	if !found || in.Err() != nil {
+		return nil
+	}
+	return roots
 }
