@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"os"
 	"slices"
 	"strconv"
 
@@ -51,7 +52,7 @@ func (r *reading) visit(ctx context.Context, name string) (sessions.Container, e
 	if len(r.entered) >= maxContainers {
 		return sessions.Container{}, fmt.Errorf("more than %d containers are not looked into", maxContainers)
 	}
-	f, err := r.open(r.living()[name][0])
+	f, err := r.openSpace(name)
 	if err != nil {
 		return sessions.Container{}, err
 	}
@@ -88,7 +89,7 @@ func (r *reading) numbered(ctx context.Context) map[int]string {
 			if ctx.Err() != nil {
 				break
 			}
-			if id, err := r.number(r.lives[name][0]); err == nil && id >= 0 {
+			if id := r.number(name); id >= 0 {
 				r.numbers[id] = name
 			}
 		}
@@ -96,14 +97,31 @@ func (r *reading) numbered(ctx context.Context) map[int]string {
 	return r.numbers
 }
 
-// number returns the one that this run's network namespace has for that of a process; negative for none.
-func (r *reading) number(pid int) (int, error) {
-	f, err := r.open(pid)
+// number returns the one that this run's network namespace has for another; negative for none.
+func (r *reading) number(name string) int {
+	f, err := r.openSpace(name)
 	if err != nil {
-		return -1, err
+		return -1
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	return netlink.GetNetNsIdByFd(int(f.Fd()))
+	if id, err := netlink.GetNetNsIdByFd(int(f.Fd())); err == nil {
+		return id
+	}
+	return -1
+}
+
+// openSpace opens a network namespace by the first process that still lives in it.
+func (r *reading) openSpace(name string) (f *os.File, err error) {
+	for _, pid := range r.living()[name] {
+		if f, err = r.open(pid); err == nil && r.namespace(strconv.Itoa(pid), "net") == name {
+			return f, nil
+		}
+		if err == nil {
+			f.Close() //nolint:errcheck // only read from
+			err = errors.New("its processes are in another one now")
+		}
+	}
+	return nil, err
 }
 
 // leave closes the network namespaces that were entered.

@@ -204,3 +204,24 @@ func (s *site) noProgram(t *testing.T) {
 		}
 	}
 }
+
+// The first program that was seen in a container may have ended since.
+func TestAContainerIsEnteredByWhoStillLivesInIt(t *testing.T) {
+	const gone = 1 << 30
+	r := &reading{Reader: New("/")}
+	own := r.namespace("self", "net")
+	for _, c := range []struct {
+		name string
+		pids []int
+		want bool
+	}{{own, []int{gone, os.Getpid()}, true}, {own, []int{gone}, false}, {"net:[1]", []int{os.Getpid()}, false}} {
+		r.lives = map[string][]int{c.name: c.pids}
+		f, err := r.openSpace(c.name)
+		if got := err == nil && f != nil; got != c.want {
+			t.Errorf("%s of %v: %v", c.name, c.pids, err)
+		}
+		if err == nil {
+			f.Close()
+		}
+	}
+}
