@@ -117,6 +117,9 @@ func (a *Allowing) survey(ctx context.Context, confirm bool) error {
 			a.closed = append(a.closed, p)
 		}
 	}
+	if rules.IPv6.Verdict == Denied {
+		a.note += " That is for IPv4 alone: " + rules.IPv6.Rule + "."
+	}
 	switch a.result.Changed = len(a.closed) > 0; {
 	case a.result.Changed && a.loaded.Name() == ApplicationFirewall:
 		return noPorts(a.closed[0])
@@ -142,7 +145,7 @@ func (a *Allowing) Summary() string {
 	case a.confirm:
 		return portList(a.ports, ", ") + " would be confirmed and stay let in by " + a.result.Manager + "."
 	default:
-		return fmt.Sprintf("%s would be let in by %s%s, for every other host. %s", portList(a.closed, ", "), a.loaded.Name(), a.forTrial("closed"), a.audience())
+		return fmt.Sprintf("%s would be let in by %s%s, for every other host. %s", portList(a.closed, ", "), a.loaded.Name(), a.forTrial("closed"), a.audience()+a.note)
 	}
 }
 

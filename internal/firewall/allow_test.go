@@ -271,3 +271,20 @@ func TestWhatIsInUseIsListedFirst(t *testing.T) {
 		t.Errorf("order %q, want %q", order, want)
 	}
 }
+
+func TestAServiceThatIsLetInByIPv4Alone(t *testing.T) {
+	m, trials := filtering(t)
+	o := AllowOptions{Ports: []Port{tcp(8080)}, Trials: trials}
+	const want = " That is for IPv4 alone: without IPV6=yes it drops all packets of IPv6."
+	if said := planAllow(t, m, o).Summary(); strings.Contains(said, "IPv4") {
+		t.Errorf("planned: %s", said)
+	}
+	m.ipv6 = Ruling{Verdict: Denied, Rule: "without IPV6=yes it drops all packets of IPv6"}
+	a := planAllow(t, m, o)
+	if said := a.Summary(); !strings.HasSuffix(said, want) {
+		t.Errorf("planned: %s", said)
+	}
+	if done, err := a.Do(t.Context()); err != nil || !strings.HasSuffix(done.Details, want) {
+		t.Errorf("done: %s, %v", done.Details, err)
+	}
+}

@@ -202,6 +202,9 @@ func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Cont
 	if open.Cut {
 		e.note += " More sockets listen than are looked at: what is closed and what stays reachable is not told of all."
 	}
+	if rules.ForwardsAll {
+		e.note += fmt.Sprintf(" As %s is configured, this machine forwards all packets then that no rule drops, as to containers and virtual machines; it drops them now.", backendName(e.manager.Name()))
+	}
 	e.note += unreadRules(e.manager.Name(), rules.Unread)
 	return nil
 }

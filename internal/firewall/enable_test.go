@@ -47,6 +47,7 @@ type machine struct {
 	loaded    string // which one was asked for
 	deaf      bool   // takes changes and makes none
 	forwards  bool
+	opens     bool // what it forwards
 	ipv6      Ruling
 }
 
@@ -75,7 +76,7 @@ func (m *machine) OpenPorts(context.Context) (OpenPorts, error) {
 }
 
 func (m *machine) Rules(context.Context) (Rules, error) {
-	return Rules{Unread: m.skipped, Forwarded: m.forwards, IPv6: m.ipv6, For: func(p Port) Ruling {
+	return Rules{Unread: m.skipped, Forwarded: m.forwards, ForwardsAll: m.opens, IPv6: m.ipv6, For: func(p Port) Ruling {
 		r := Ruling{Verdict: m.rules[p]}
 		if r.Verdict == Denied {
 			r.Rule, r.Fix = "there is deny "+p.String(), "Remove it: sudo undeny "+p.String()+"."
@@ -425,5 +426,20 @@ func TestConnectionsThatAreNotTakenOverAreTold(t *testing.T) {
 	}
 	if got, err := e.Do(t.Context()); err != nil || !strings.Contains(got.Details, "Of the open connections, 7 were too many to be taken over and may end.") {
 		t.Errorf("details %q, %v", got.Details, err)
+	}
+}
+
+func TestWhatIsForwardedOnceAFirewallIsOnIsTold(t *testing.T) {
+	m := &machine{name: UFW, open: OpenPorts{Remote: []Port{tcp(22)}}}
+	for opens, want := range map[bool]bool{true: true, false: false} {
+		m.opens = opens
+		e, err := PlanEnable(t.Context(), m, m, EnableOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const said = " As ufw is configured, this machine forwards all packets then that no rule drops, as to containers and virtual machines; it drops them now."
+		if got := strings.Contains(e.Summary(), said); got != want {
+			t.Errorf("%v: %s", opens, e.Summary())
+		}
 	}
 }

@@ -115,6 +115,9 @@ type Rules struct {
 	// Forwarded reports that this machine forwards packets, and that the manager drops those that no
 	// rule lets through.
 	Forwarded bool
+	// ForwardsAll reports that this machine forwards packets that no rule lets through once the manager is on, and
+	// drops them now.
+	ForwardsAll bool
 }
 
 // A Manager inspects the machine on which a firewall is to be turned on. Its methods change

@@ -75,8 +75,15 @@ func (u *ufw) Rules(ctx context.Context) (firewall.Rules, error) {
 			Fix: "Set IPV6=yes in /" + ufwDefaults + ". Rules that ufw was told before are about IPv4 alone (ufw show added): tell it again.",
 		}
 	}
-	list.Forwarded = ufwSetting(u.m.root, ufwDefaults, "DEFAULT_FORWARD_POLICY") != "accept" && forwards(u.m.root)
-	return list, nil
+	if !forwards(u.m.root) {
+		return list, nil
+	}
+	if list.Forwarded = ufwSetting(u.m.root, ufwDefaults, "DEFAULT_FORWARD_POLICY") != "accept"; list.Forwarded {
+		return list, nil
+	}
+	dropped, err := u.m.forwardDropped(ctx)
+	list.ForwardsAll = len(dropped) > 0
+	return list, err
 }
 
 func (u *ufw) rules(ctx context.Context) ([]ufwRule, error) {

@@ -188,22 +188,24 @@ func TestForwardingIsClosedAgainWhoeverTakesUFWBack(t *testing.T) {
 	}
 }
 
-func TestForwardingThatUFWClosesIsTold(t *testing.T) {
+func TestForwardingThatUFWClosesOrOpensIsTold(t *testing.T) {
 	const v4, v6 = "proc/sys/net/ipv4/conf/eth0/forwarding", "proc/sys/net/ipv6/conf/all/forwarding"
 	for name, c := range map[string]struct {
-		policy, v4, v6 string
-		want           bool
+		policy, v4, v6, now string
+		closes, opens       bool
 	}{
-		"IPv4":        {"DROP", "1\n", "0\n", true},
-		"IPv6":        {"REJECT", "0\n", "1\n", true},
-		"nothing":     {"DROP", "0\n", "0\n", false},
-		"open anyway": {"ACCEPT", "1\n", "1\n", false},
+		"IPv4":        {"DROP", "1\n", "0\n", "DROP", true, false},
+		"IPv6":        {"REJECT", "0\n", "1\n", "DROP", true, false},
+		"nothing":     {"DROP", "0\n", "0\n", "DROP", false, false},
+		"open anyway": {"ACCEPT", "1\n", "1\n", "ACCEPT", false, false},
+		"opened":      {"ACCEPT", "1\n", "1\n", "DROP", false, true},
+		"to nobody":   {"ACCEPT", "0\n", "0\n", "DROP", false, false},
 	} {
-		m := forwarding("DROP", "DROP").manager()
+		m := forwarding(c.now, c.now).manager()
 		m.root = testenv.Plant(t, map[string]string{ufwDefaults: "DEFAULT_FORWARD_POLICY=\"" + c.policy + "\"\n", v4: c.v4, v6: c.v6})
 		rules, err := (&ufw{m: m}).Rules(t.Context())
-		if err != nil || rules.Forwarded != c.want {
-			t.Errorf("%s: %v, %v", name, rules.Forwarded, err)
+		if err != nil || rules.Forwarded != c.closes || rules.ForwardsAll != c.opens {
+			t.Errorf("%s: %v, %v, %v", name, rules.Forwarded, rules.ForwardsAll, err)
 		}
 	}
 }
