@@ -92,3 +92,13 @@ func TestNoDateHidesFailuresOfTheLastHour(t *testing.T) {
 		}
 	}
 }
+
+// Whoever asks may have another zone in TZ: what counts is that of the machine.
+func TestDatesAreThoseOfTheMachine(t *testing.T) {
+	elsewhere := time.FixedZone("TZ", 14*3600)
+	root := testenv.Plant(t, map[string]string{"etc/localtime": testenv.TimeZone(-3600, "AZOT"), "var/log/auth.log": early})
+	log, err := New(root, nil, func() time.Time { return now.In(elsewhere) }).Log(t.Context(), now.Add(-24*time.Hour))
+	if err != nil || len(log.Lines) != 1 || !log.Lines[0].At.Equal(time.Date(2026, 11, 23, 11, 0, 0, 0, time.UTC)) {
+		t.Errorf("%v, %+v", err, log.Lines)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"sentinel/internal/logins"
@@ -20,20 +21,22 @@ import (
 	"sentinel/platform/linux/journald"
 	"sentinel/platform/linux/utmp"
 	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/localtime"
 )
 
 // A Reader reads below a root directory.
 type Reader struct {
 	root   string
-	runner sysexec.Runner // nil where no program may be run: the journal is not read
-	now    func() time.Time
+	runner sysexec.Runner   // nil where no program may be run: the journal is not read
+	now    func() time.Time // in the zone of the machine, in which files of syslog have their times
 }
 
 var _ logins.Source = (*Reader)(nil)
 
 // New returns the Reader for root; "/" is the live system. The journal is read with runner.
 func New(root string, runner sysexec.Runner, now func() time.Time) *Reader {
-	return &Reader{root, runner, now}
+	zone := sync.OnceValue(func() *time.Location { return localtime.Zone(root) })
+	return &Reader{root, runner, func() time.Time { return now().In(zone()) }}
 }
 
 func (r *Reader) path(name string) string { return filepath.Join(r.root, name) }

@@ -23,13 +23,13 @@ import (
 	"sentinel/platform/linux/journald"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/localtime"
 )
 
 // A Source reads the logs of the machine below a root directory.
 type Source struct {
 	Root   string // "/" on a live system
 	Runner sysexec.Runner
-	Zone   *time.Location // of the times in files that have none; nil is that of this run
 
 	host      []byte // short name of this machine; empty if unknown
 	fruitless int    // for tests: another bound than maxFruitless
@@ -109,7 +109,7 @@ func (p *pass) files(ctx context.Context, families []family, selection logs.Sele
 		}
 		r := reading{
 			source: p.source, selection: selection, own: linesOf(selection.Unit), yield: p.yield, log: logs.Log{Name: name},
-			gap: func(why string) { p.gap(name, why) }, failed: func(err error) { p.failed(name, err) }, zone: cmp.Or(p.source.Zone, time.Local),
+			gap: func(why string) { p.gap(name, why) }, failed: func(err error) { p.failed(name, err) }, zone: localtime.Zone(p.source.Root),
 		}
 		r.read(ctx, list)
 		p.c.Logs = append(p.c.Logs, r.log)

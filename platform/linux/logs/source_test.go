@@ -50,7 +50,7 @@ func withoutJournal(t *testing.T, files map[string]string) *Source {
 			t.Fatal(err)
 		}
 	}
-	return &Source{Root: root, Runner: &replay.Sequence{}, Zone: time.UTC}
+	return &Source{Root: root, Runner: &replay.Sequence{}}
 }
 
 func packed(t *testing.T, text string) string {
@@ -400,4 +400,14 @@ func TestSyslogTellsWhatTheJournalLacksAndNothingTwice(t *testing.T) {
 	lines, gaps, _ = read(t, plant(begins), all)
 	same(t, "lines where journald only forwards", []string{"11:30:00 -1 |app 0|after", "11:00:00 6 a.service| 0|hello", "10:59:57 -1 |app 0|before", "09:00:00 -1 |app 0|rotated"}, lines)
 	same(t, "gaps", []string{"journal: it ends at 2026-03-04T11:00:00Z: what came later is told from files of syslog", older, begun}, gaps)
+}
+
+// Whoever asks may have another zone in TZ.
+func TestTimesAreThoseOfTheMachine(t *testing.T) {
+	t.Setenv("TZ", "America/New_York")
+	s := withoutJournal(t, map[string]string{
+		"etc/localtime": testenv.TimeZone(3600, "CET"), "var/log/syslog": "Mar  4 11:00:00 web1 app[7]: ten\n",
+	})
+	lines, _, _ := read(t, s, all)
+	same(t, "lines", []string{"10:00:00 -1 |app 7|ten"}, lines)
 }

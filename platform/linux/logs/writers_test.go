@@ -50,7 +50,7 @@ func shared(t *testing.T) *Source {
 	}
 	w.add("of a container", "_UID=100007", "_TRANSPORT=journal", "PRIORITY=3", "_SYSTEMD_UNIT=cron.service")
 	testenv.Journal(t, filepath.Join(root, "var/log/journal", ownID, "system.journal"), w.String())
-	return &Source{Root: root, Runner: sysexec.Host{}, Zone: time.UTC}
+	return &Source{Root: root, Runner: sysexec.Host{}}
 }
 
 // told reads until there are so many entries, or all.
@@ -91,7 +91,7 @@ func TestWhatAuditSaysOfNobodyCountsOnce(t *testing.T) {
 	w.add("of nobody", "_TRANSPORT=audit", "_UID=4294967295", "PRIORITY=5")
 	w.add("of ann", "_TRANSPORT=syslog", "_UID=1001", "PRIORITY=5")
 	testenv.Journal(t, filepath.Join(root, "var/log/journal", ownID, "system.journal"), w.String())
-	lines, _ := told(t, &Source{Root: root, Runner: sysexec.Host{}, Zone: time.UTC}, all, 0)
+	lines, _ := told(t, &Source{Root: root, Runner: sysexec.Host{}}, all, 0)
 	same(t, "lines", []string{"of nobody", "user: of ann"}, lines)
 }
 
