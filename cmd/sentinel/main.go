@@ -7,10 +7,10 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 
 	"sentinel/internal/cli"
+	"sentinel/internal/elevation"
 	"sentinel/internal/host/local"
 )
 
@@ -22,7 +22,7 @@ func main() {
 	// On a terminal sudo passes on Ctrl-Z: a user could stop a run as root while it holds a lock.
 	signal.Ignore(syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	if slices.Contains(os.Args, "--request") {
+	if elevation.IsRequest(os.Args) {
 		// sudo hands on what its user sends it, and the user may close the ends of its pipes.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGQUIT)
 	} else {

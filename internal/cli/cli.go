@@ -19,6 +19,7 @@ import (
 
 	"sentinel/internal/config"
 	"sentinel/internal/deadline"
+	"sentinel/internal/elevation"
 	"sentinel/internal/fault"
 	"sentinel/internal/host"
 	"sentinel/internal/host/local"
@@ -94,10 +95,19 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 		defer peerclose.Watch(stdout, cancel)()
 	}
 	out := p.newOutput(ctx, call, stdout, stderr)
+	if elevation.IsRequest(args) {
+		out.readWithin = requesterPatience
+	}
 	if asksForCheck(args) {
 		out.check(call)
 	}
 	call.verbatim = !out.checking && !out.forPeople() && out.form != metricsForm
+	leave, refused := p.admit()
+	defer func() { status = out.arrives(leave, status) }()
+	if refused != nil {
+		out.readWithin = lastWord // whoever starts many more than they may has them all stay as long
+		err = refused
+	}
 	if err != nil {
 		return out.fail(cmp.Or(call.op.Action, "usage"), p.worded(call, err))
 	}
@@ -109,12 +119,7 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	case call.candidates != "":
 		return out.text(p.candidates(ctx, call.candidates))
 	}
-	leave, err := p.admit()
-	defer func() { status = out.arrives(leave, status) }()
-	var doc document
-	if err == nil {
-		doc, err = p.execute(ctx, call, stdin)
-	}
+	doc, err := p.execute(ctx, call, stdin)
 	if err != nil {
 		err = p.worded(call, err)
 	}

@@ -71,9 +71,6 @@ func (p Program) newOutput(ctx context.Context, call invocation, stdout, stderr 
 		fuller: func() string { return p.fuller(ctx, call) },
 		giveUp: func() <-chan struct{} { return afterwards(ctx, lastWord) },
 	}
-	if call.request {
-		o.readWithin = requesterPatience
-	}
 	if len(call.hosts) == 1 && !call.op.OfFleet() {
 		o.host = call.hosts[0]
 	}
@@ -203,7 +200,13 @@ func (o output) write(raw []byte, status int) int {
 // arrives waits for what hands the answer on, and returns status if it did.
 func (o output) arrives(hand func() error, status int) int {
 	done := make(chan error, 1)
-	go func() { done <- hand() }()
+	go func() {
+		err := hand()
+		if err != nil {
+			fmt.Fprintf(o.stderr, "sentinel: the answer could not be written: %v\n", err) //nolint:errcheck // nowhere left to say it
+		}
+		done <- err
+	}()
 	var late <-chan time.Time
 	if o.readWithin > 0 {
 		late = time.After(o.readWithin)
@@ -213,7 +216,6 @@ func (o output) arrives(hand func() error, status int) int {
 		if err == nil {
 			return status
 		}
-		fmt.Fprintf(o.stderr, "sentinel: the answer could not be written: %v\n", err) //nolint:errcheck // nowhere left to say it
 		return o.broken(fault.ExitFailed)
 	case <-o.giveUp():
 		return o.broken(fault.ExitInterrupted)

@@ -73,15 +73,42 @@ func TestASignalEndsARunWhoseAnswerNobodyReads(t *testing.T) {
 }
 
 func TestARequestWhoseAnswerNobodyReadsEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		reader, stdout := io.Pipe()
-		defer reader.Close()
-		began := time.Now()
-		status := nowhere().Run(t.Context(), []string{"--request", "get_top_processes"}, strings.NewReader("{}"), stdout, io.Discard)
-		if took := time.Since(began); status != fault.ExitFailed || took != requesterPatience {
-			t.Errorf("status %d after %v", status, took)
-		}
-	})
+	for name, c := range map[string]struct {
+		args   []string
+		broken bool // the answer cannot be written, and what says so is not read
+		full   bool
+		want   time.Duration
+	}{
+		"request":             {[]string{"--request", "get_top_processes"}, false, false, requesterPatience},
+		"one argument":        {[]string{"--request get_top_processes"}, false, false, requesterPatience}, // sudo takes both for the same
+		"no such tool":        {[]string{"--request", "get_nothing"}, false, false, requesterPatience},
+		"nothing can be said": {[]string{"--request", "get_top_processes"}, true, false, requesterPatience},
+		"no place":            {[]string{"--request", "get_top_processes"}, false, true, lastWord},
+		"one, no place":       {[]string{"--request get_top_processes"}, false, true, lastWord},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			reader, stdout := io.Pipe()
+			defer reader.Close()
+			stderr := io.Discard
+			if c.broken {
+				reader.Close()
+				unread, full := io.Pipe()
+				defer unread.Close()
+				stderr = full
+			}
+			p := nowhere()
+			if c.full {
+				p.Root = true
+				p.Getenv = func(name string) string { return map[string]string{"SUDO_UID": "1000", "SUDO_USER": "mira"}[name] }
+				p.Admit = func(int) (int, func() error, bool) { return 0, func() error { return nil }, false }
+			}
+			began := time.Now()
+			status := p.Run(t.Context(), c.args, strings.NewReader("{}"), stdout, stderr)
+			if took := time.Since(began); status != fault.ExitFailed || took != c.want {
+				t.Errorf("%s: status %d after %v", name, status, took)
+			}
+		})
+	}
 }
 
 func TestAPipeInPlaceOfTheConfigurationIsAnError(t *testing.T) {

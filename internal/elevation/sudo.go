@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"sentinel/internal/sanitize"
@@ -27,6 +28,13 @@ const (
 // Request returns the one command line of a tool. The rules of sudo name it literally, so nothing in
 // it depends on the caller.
 func Request(tool string) []string { return []string{"--request", tool} }
+
+// IsRequest reports whether the rules of sudo may have let a run with these arguments through. sudo compares them
+// joined by blanks, so one argument in place of two gets there as well, and everything that bounds a request has to
+// hold for what is none.
+func IsRequest(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--request") })
+}
 
 // Through returns the command that runs program with args as root, without a password. sudo is never
 // killed: it would leave the program running as root.

@@ -6,8 +6,8 @@ package local
 
 import (
 	"errors"
-	"slices"
 
+	"sentinel/internal/elevation"
 	"sentinel/internal/privilege"
 	"sentinel/platform/unix/caller"
 )
@@ -25,7 +25,7 @@ func LeaveCaller(args []string, getenv func(string) string) {
 	}
 	leaveCaller()
 	caller.Leave()
-	if slices.Contains(args, "--request") {
+	if elevation.IsRequest(args) {
 		caller.LeaveSession()
 	}
 }
