@@ -104,20 +104,35 @@ func (s session) noRecorder() error {
 		WithToolFix("Its administrator can " + how + " from then on; of the time before nothing is known here. get_logs may still tell of it.")
 }
 
-// mostActions bounds the actions of the journal that are looked through.
-const mostActions = 500
-
-// actionsBetween lists what sentinel changed, reports left out.
+// actionsBetween lists what sentinel changed on this machine. What it only sent is left out: a report goes out
+// every few minutes, and a client may send as often as it likes.
 func (s session) actionsBetween(ctx context.Context, since, until time.Time, gaps *answer.Gaps) []recorder.Change {
-	h, err := s.journal.History(ctx, mostActions, s.alive)
+	h, err := s.journal.Between(ctx, journal.Span{Since: since, Until: until, Wanted: changesMachine}, s.alive)
 	gaps.Add("changes", err)
+	noteMissing(h, gaps)
 	var list []recorder.Change
 	for _, a := range h.Actions {
-		if a.Tool != "report" && !a.Time.Before(since) && !a.Time.After(until) {
-			list = append(list, recorder.NewAction(a.Time, actionText(a)))
-		}
+		list = append(list, recorder.NewAction(a.Time, actionText(a)))
 	}
 	return list
+}
+
+// changesMachine reports whether a tool changes this machine; one of another version may.
+func changesMachine(tool string) bool {
+	return !slices.ContainsFunc(ops.Actions(), func(op ops.Operation) bool { return op.Name == tool && !op.Changes() })
+}
+
+// noteMissing says which actions may not be in a history.
+func noteMissing(h journal.History, gaps *answer.Gaps) {
+	if n := len(h.Actions); h.Truncated && n > 0 {
+		gaps.Note("changes", "Sentinel did more than is looked through: what it did before "+h.Actions[n-1].Time.Format(time.RFC3339)+" is not told")
+	}
+	if h.Unreadable > 0 {
+		gaps.Note("changes", humanize.Count(h.Unreadable, "line of the journal is", "lines of the journal are")+" damaged or were changed")
+	}
+	if h.Damage != "" {
+		gaps.Note("changes", h.Damage)
+	}
 }
 
 func actionText(a journal.Action) string {

@@ -66,18 +66,37 @@ const maxOutcomes = 10 * MaxHistory
 // that wrote an intent still runs; it may be nil. A journal that was never written to has an
 // empty history; so has one that was removed, with Damage.
 func (j *Journal) History(ctx context.Context, last int, alive func(Program) bool) (History, error) {
+	return j.merge(ctx, &merger{last: min(max(0, last), MaxHistory), alive: alive})
+}
+
+// A Span is what Between asks for: actions that began from Since to Until, of tools that Wanted names.
+type Span struct {
+	Since, Until time.Time
+	Wanted       func(tool string) bool
+}
+
+// Between returns the actions of a span, newest first. The bound on their number counts these alone, so that
+// nothing else that is done can push them out; Truncated says that older ones are missing.
+func (j *Journal) Between(ctx context.Context, span Span, alive func(Program) bool) (History, error) {
+	return j.merge(ctx, &merger{last: MaxHistory, alive: alive, span: &span})
+}
+
+func (j *Journal) merge(ctx context.Context, m *merger) (History, error) {
 	s, err := j.snapshot(ctx)
 	if err != nil {
 		return History{}, j.failed(err)
 	}
 	defer s.close()
-	m := merger{last: min(max(0, last), MaxHistory), alive: alive, outcomes: map[uint64]Record{}, history: History{Actions: []Action{}}}
+	m.outcomes, m.history.Actions = map[uint64]Record{}, []Action{}
 	for line, err := range backwards(s.segments) {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return History{}, j.failed(err)
+		}
+		if m.ended() {
+			break
 		}
 		m.addLine(line)
 	}
@@ -93,6 +112,8 @@ func (j *Journal) History(ctx context.Context, last int, alive func(Program) boo
 type merger struct {
 	last     int
 	alive    func(Program) bool
+	span     *Span             // nil for all actions
+	old      int               // intents in a row that are older than the span
 	outcomes map[uint64]Record // by the sequence number of the intent
 	newest   Record            // the newest intact record; Seq is 0 if there is none
 	listed   int               // actions in the history, including those counted as repeated
@@ -106,7 +127,7 @@ func (m *merger) addLine(line []byte) {
 			m.newest = r
 		}
 	}
-	if m.full || m.last == 0 {
+	if m.span == nil && (m.full || m.last == 0) {
 		if isIntent(line) {
 			m.history.Total++
 		}
@@ -117,13 +138,32 @@ func (m *merger) addLine(line []byte) {
 	case err != nil:
 		m.history.Unreadable++
 	case r.Event == EventIntent:
-		m.history.Total++
-		m.addAction(m.action(r))
+		if a := m.action(r); m.wants(r) {
+			m.history.Total++
+			m.addAction(a)
+		}
 	default:
 		if _, later := m.outcomes[r.Of]; !later && len(m.outcomes) < maxOutcomes {
 			m.outcomes[r.Of] = r
 		}
 	}
+}
+
+// wants reports whether an intent is one of the span.
+func (m *merger) wants(intent Record) bool {
+	if m.span == nil {
+		return true
+	}
+	m.old++
+	if !intent.Time.Before(m.span.Since) {
+		m.old = 0
+	}
+	return m.old == 0 && !intent.Time.After(m.span.Until) && m.span.Wanted(intent.Tool)
+}
+
+// ended reports whether nothing of the span follows, or more than is listed.
+func (m *merger) ended() bool {
+	return m.span != nil && (m.old == maxOldInARow || m.listed < m.history.Total)
 }
 
 // isIntent recognizes an intent without parsing it: the event comes before

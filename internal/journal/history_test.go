@@ -295,3 +295,47 @@ func TestReportsByTheTimerAreOneAction(t *testing.T) {
 		}
 	}
 }
+
+// What a client may do as often as it likes must not push out what changed the machine.
+func TestOfASpanOnlyWhatIsWantedCounts(t *testing.T) {
+	j := fresh(t)
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	now := start
+	j.now = func() time.Time { return now }
+	act := func(tool string, n int) {
+		for range n {
+			e, err := j.Begin(t.Context(), Intent{Tool: tool, Reason: now.Format("15:04")}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			finish(t, e)
+			now = now.Add(time.Second)
+		}
+	}
+	act("disable_firewall", 1) // too early
+	now = start.Add(time.Hour)
+	act("disable_firewall", 1)
+	act("send_telemetry_webhook", MaxHistory+10)
+	now = time.Unix(0, 0) // before a machine without a clock of its own has the time
+	act("restart_service", maxOldInARow-1)
+	now = start.Add(2 * time.Hour)
+	act("restart_service", 1)
+	now = start.Add(3 * time.Hour)
+	act("restart_service", 1) // too late
+	span := Span{start.Add(time.Hour), start.Add(2 * time.Hour), func(tool string) bool { return tool != "send_telemetry_webhook" }}
+	h, err := j.Between(t.Context(), span, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, a := range h.Actions {
+		got = append(got, a.Tool+" "+a.Reason+" "+a.State)
+	}
+	if want := []string{"restart_service 14:00 done", "disable_firewall 13:00 done"}; !cmp.Equal(got, want) || h.Truncated {
+		t.Errorf("%q, truncated: %v; want %q", got, h.Truncated, want)
+	}
+	span.Wanted = func(string) bool { return true }
+	if h, err = j.Between(t.Context(), span, nil); err != nil || len(h.Actions) != MaxHistory || !h.Truncated {
+		t.Errorf("%d actions, truncated: %v, %v", len(h.Actions), h.Truncated, err)
+	}
+}
