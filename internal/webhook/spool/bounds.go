@@ -96,7 +96,7 @@ func (s *Spool) touch(e entry) entry {
 	return fresh
 }
 
-// removeLeftovers removes what crashes left behind.
+// removeLeftovers removes what crashes left behind, and what nobody has to be told any more.
 func (s *Spool) removeLeftovers() error {
 	names, err := s.names()
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Spool) removeLeftovers() error {
 	}
 	var errs []error
 	for _, name := range names {
-		if !strings.HasPrefix(name, partial) {
+		if !strings.HasPrefix(name, partial) && !strings.HasSuffix(name, arrived) {
 			continue
 		}
 		path := filepath.Join(s.dir, name)
@@ -112,7 +112,7 @@ func (s *Spool) removeLeftovers() error {
 		if err != nil {
 			continue // it was finished
 		}
-		if age := s.now().Sub(info.ModTime()); age > partialAge || age < -partialAge {
+		if age := s.now().Sub(info.ModTime()); age > leftoverAge || age < -leftoverAge {
 			errs = append(errs, os.Remove(path))
 		}
 	}

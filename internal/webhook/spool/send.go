@@ -26,7 +26,7 @@ type Sent struct {
 	// before it.
 	webhook.Result
 	Kept     bool // it waits to be sent again
-	ByOther  bool // another process has delivered it
+	ByOther  bool // another process has sent it
 	Earlier  int  // waiting documents that were delivered now
 	Waiting  int  // documents that still wait
 	Dropped  int  // documents dropped because they were too old or too many
@@ -80,15 +80,16 @@ func (s *Spool) leaveQueued(own entry, err error) Sent {
 	default:
 		sent.Reason = "was not asked, because the lock of the spool cannot be had: " + err.Error()
 	}
-	all, err := s.list()
-	sent.Gaps.Add("spool", err)
-	if err == nil && !holds(all, own) {
-		sent.Kept, sent.ByOther, sent.Result = false, true, webhook.Result{Verdict: webhook.Delivered}
-	}
 	left, dropped, err := s.enforceBounds(own)
 	sent.Gaps.Add("spool", err)
 	sent.Dropped, sent.Waiting = dropped, len(left)
-	sent.Kept = sent.Kept && (dropped == 0 || holds(left, own)) // where nothing was dropped, another process has sent it
+	if err != nil || holds(left, own) {
+		return sent
+	}
+	sent.Kept = false
+	if result, known := s.fate(own); known {
+		sent.ByOther, sent.Result = true, result
+	}
 	return sent
 }
 
@@ -135,14 +136,14 @@ func (f *flush) run(ctx context.Context) {
 	before, err := s.list()
 	sent.Gaps.Add("spool", err)
 	if err == nil && !holds(before, f.own) {
-		sent.ByOther, sent.Result = true, webhook.Result{Verdict: webhook.Delivered}
+		sent.Result, sent.ByOther = s.fate(f.own)
 	}
 	f.deliverInOrder(ctx, before)
 	left, dropped, err := s.enforceBounds(f.own)
 	sent.Gaps.Add("spool", err)
 	sent.Dropped = dropped
 	if !holds(left, f.own) && sent.Attempts == 0 && !sent.ByOther {
-		sent.Result = f.to.Deliver(ctx, f.document) // it was dropped, or its file is damaged
+		sent.Result = f.to.Deliver(ctx, f.document) // it was dropped, or its file is damaged; by another run, too
 		sent.notePartial(sent.Result)
 	}
 	sent.Kept, sent.Waiting = holds(left, f.own), len(left)
@@ -195,11 +196,13 @@ func (f *flush) settle(e entry, r webhook.Result) {
 	}
 	switch r.Verdict {
 	case webhook.Delivered:
-		if !mine {
-			f.sent.Earlier++
-		}
 		f.sent.notePartial(r)
-		f.sent.Gaps.Add("spool", f.spool.remove(e))
+		if mine {
+			f.sent.Gaps.Add("spool", f.spool.remove(e))
+			return
+		}
+		f.sent.Earlier++
+		f.sent.Gaps.Add("spool", f.spool.removeArrived(e))
 	case webhook.Refused:
 		if !mine {
 			f.sent.Unwanted++

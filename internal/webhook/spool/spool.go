@@ -32,14 +32,16 @@ const (
 	suffix   = ".doc"
 	corrupt  = ".corrupt" // quarantined: the file is damaged
 	refused  = ".refused" // quarantined: the receiver refused it
+	arrived  = ".sent"    // delivered, and emptied: tells the run that made it, which may wait for its turn
 	partial  = "."        // how the name of a file begins that is not whole yet
 	lockName = "lock"
 
 	maxNames       = 100_000 // in the directory; this program never makes more
 	maxFile        = 1 << 10 // KiB of one document
 	maxQuarantined = 20      // files of each kind that are kept
-	// partialAge is when a file that was not finished belongs to nobody any more.
-	partialAge = 10 * time.Minute
+	// leftoverAge is when a file that was not finished belongs to nobody any more, and nobody waits for what
+	// tells that a document arrived.
+	leftoverAge = 10 * time.Minute
 	// maxClockSkew is how far in the future the time of a document may be: another
 	// process may have read the clock a moment later.
 	maxClockSkew = time.Minute
@@ -223,6 +225,41 @@ func (s *Spool) remove(e entry) error {
 		return nil
 	}
 	return err
+}
+
+// removeArrived takes a delivered entry of another run out of the queue, and tells that run.
+func (s *Spool) removeArrived(e entry) error {
+	if age := s.now().Sub(e.at); age > leftoverAge || age < -leftoverAge {
+		return s.remove(e)
+	}
+	from := filepath.Join(s.dir, e.name())
+	to := strings.TrimSuffix(from, suffix) + arrived
+	if err := os.Rename(from, to); err != nil {
+		return s.remove(e)
+	}
+	return os.Truncate(to, 0)
+}
+
+// fate is what another run has come to know of a document that it took out of the queue. It is not known of one
+// that was dropped, or whose file was damaged: nobody has asked the receiver.
+func (s *Spool) fate(own entry) (r webhook.Result, known bool) {
+	switch {
+	case s.aside(own, arrived):
+		return webhook.Result{Verdict: webhook.Delivered}, true
+	case s.aside(own, refused):
+		return webhook.Result{
+			Verdict: webhook.Refused, Reason: "refused it when another run sent it", Fix: "Look into the logs of the receiver for what is wrong with the document.",
+		}, true
+	}
+	return webhook.Result{}, false
+}
+
+// aside reports whether a document was taken out of the queue for what kind says.
+func (s *Spool) aside(own entry, kind string) bool {
+	return slices.ContainsFunc(s.quarantined(kind), func(name string) bool {
+		e, ok := parseName(strings.TrimSuffix(name, kind) + suffix)
+		return ok && e.id == own.id
+	})
 }
 
 // quarantine takes an entry out of the queue under another name, for a person to

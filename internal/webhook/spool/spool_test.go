@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sentinel/internal/lockfile"
 	"sentinel/internal/testenv"
 	"sentinel/internal/webhook"
 )
@@ -407,26 +409,61 @@ func TestARunThatIsStoppedWhileItWaitsSaysSo(t *testing.T) {
 	}
 }
 
-// The other run has sent it while this one waited for its turn.
-func TestADocumentThatAnotherRunSentIsDelivered(t *testing.T) {
+// While a run waits for its turn, another one settles what became of its document: it is told as that run found
+// it, and sent where nobody has asked the receiver.
+func TestWhatAnotherRunDidWithADocumentIsToldAsItWas(t *testing.T) {
+	document := webhook.Document{ID: "msg_own", Body: []byte("body of msg_own")}
+	for name, c := range map[string]struct {
+		settle  func(f *flush, e entry)
+		want    webhook.Verdict // to a run that has its turn
+		asked   int             // by it
+		outlast webhook.Verdict // to one that has waited in vain
+	}{
+		"delivered": {func(f *flush, e entry) { f.settle(e, webhook.Result{Verdict: webhook.Delivered}) }, webhook.Delivered, 0, webhook.Delivered},
+		"refused":   {func(f *flush, e entry) { f.settle(e, webhook.Result{Verdict: webhook.Refused}) }, webhook.Refused, 0, webhook.Refused},
+		"damaged":   {func(f *flush, e entry) { f.quarantineDamaged(e, fs.ErrInvalid) }, webhook.Delivered, 1, webhook.Unreached},
+		"dropped":   {func(f *flush, e entry) { f.spool.remove(e) }, webhook.Delivered, 1, webhook.Unreached},
+	} {
+		s := newStage(t)
+		s.clock = time.Now()
+		settled := func() entry {
+			own, err := s.put(document)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.settle(&flush{spool: s.Spool, to: s.to}, own)
+			return own
+		}
+		f := flush{spool: s.Spool, own: settled(), document: document, to: s.to}
+		f.run(t.Context())
+		if got := f.sent; got.Verdict != c.want || got.Kept || got.ByOther != (c.asked == 0) || s.to.asked != c.asked || (got.Reason == "") != (c.want == webhook.Delivered) {
+			t.Errorf("%s: %+v, asked %d times", name, got, s.to.asked)
+		}
+		got := s.leaveQueued(settled(), lockfile.BusyError{})
+		if got.Verdict != c.outlast || got.Kept || got.ByOther != (c.asked == 0) || (got.Reason == "") != (c.outlast == webhook.Delivered) {
+			t.Errorf("%s, without a turn: %+v", name, got)
+		}
+	}
+}
+
+// What tells other runs that their documents arrived is empty, and there only while they may wait.
+func TestWhatTellsOtherRunsDoesNotStay(t *testing.T) {
 	s := newStage(t)
+	s.clock = time.Now()
 	s.to.down = true
 	s.report(t)
-	first := true
 	s.to.down = false
-	s.to.during = func() {
-		if !first {
-			return
-		}
-		first = false
-		for _, f := range s.files(t, suffix) { // as if the other had taken all
-			os.Remove(f)
-		}
+	s.report(t)
+	left := s.files(t, arrived)
+	if len(left) != 1 || !strings.Contains(left[0], "msg_001") {
+		t.Fatalf("%q", left)
 	}
-	got := s.report(t)
-	if got.Kept || got.Waiting != 0 || got.Verdict == webhook.Refused {
-		t.Errorf("%+v", got)
+	if info, err := os.Stat(left[0]); err != nil || info.Size() != 0 {
+		t.Errorf("%v, %v", info, err)
 	}
+	s.clock = s.clock.Add(leftoverAge + time.Minute)
+	s.report(t)
+	same(t, "left", s.files(t, ""), []string{filepath.Join(s.dir, lockName)})
 }
 
 func TestLeftoversOfCrashesAreRemovedInTime(t *testing.T) {

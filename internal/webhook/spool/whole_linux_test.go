@@ -96,5 +96,5 @@ func TestWhatWaitsIsSentAlthoughTheDiskIsFull(t *testing.T) {
 		t.Errorf("up: %+v", got)
 	}
 	same(t, "arrived", s.to.got, []string{"msg_001", "msg_003"})
-	same(t, "files", len(s.files(t, "*")), 1) // the lock
+	same(t, "files", len(s.files(t, "*")), 2) // the lock, and what tells that the first arrived
 }
