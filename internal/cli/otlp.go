@@ -67,6 +67,7 @@ func (s session) document(ctx context.Context, p payload, d *healthDocument, mad
 			boot = "" // the time since boot has to do
 		}
 		made.next = newReported(d, boot)
+		made.next.carryOver(before, d)
 		body, err = otlp.Logs{Observed: d.moment(), Events: d.events(before, made.next)}.Body(s.resource(ctx, d))
 	default:
 		err = errors.New("a report without a payload")

@@ -85,6 +85,20 @@ func newReported(d *healthDocument, boot string) reported {
 	return r
 }
 
+// carryOver keeps the reasons of the report before that may stand all the same: what they rest on could not be
+// read this time.
+func (r *reported) carryOver(before *reported, d *healthDocument) {
+	if before == nil {
+		return
+	}
+	for id, was := range before.Reasons {
+		code, object, _ := strings.Cut(id, " ")
+		if _, stands := r.Reasons[id]; !stands && d.Unread(code, object, d.Unavailable) {
+			r.Reasons[id] = was
+		}
+	}
+}
+
 // reasonIdentity tells the reasons of one code apart where there can be several: by their file systems.
 func reasonIdentity(r health.Reason) string {
 	if strings.HasPrefix(r.Object, "/") {

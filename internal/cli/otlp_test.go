@@ -185,6 +185,46 @@ func TestEventsAreWhatHasChanged(t *testing.T) {
 	}
 }
 
+// What could not be read has not ended, and does not begin when it can be read again.
+func TestAReasonGoesOnWhileItCannotBeRead(t *testing.T) {
+	s, d := seen(t, "laptop")
+	report := func(gaps answer.Gaps, reasons ...health.Reason) []string {
+		t.Helper()
+		d.ThreatReasons, d.Unavailable, d.ThreatLevel, d.OOMEvents = reasons, gaps, health.Warning, nil
+		var made outbox
+		raw, err := s.document(t.Context(), logsPayload, d, &made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := s.remember(made.next, []route{{payload: logsPayload}}, []delivery{{State: stateDelivered}}); notes != nil {
+			t.Fatal(notes)
+		}
+		var found []string
+		for _, name := range []string{"began", "changed", "ended"} {
+			if strings.Contains(string(raw.Body), "sentinel.threat_reason."+name) {
+				found = append(found, name)
+			}
+		}
+		return found
+	}
+	full := health.Reason{Code: "DISK_FULL", Severity: health.Warning, Message: "Full.", Object: "/srv"}
+	for i, c := range []struct {
+		gaps    answer.Gaps
+		reasons []health.Reason
+		want    []string
+	}{
+		{nil, []health.Reason{full}, []string{"began"}},
+		{answer.Gaps{{Field: "pressure"}, {Field: "disks./srv"}}, nil, nil},
+		{answer.Gaps{{Field: "disks"}}, nil, nil},
+		{nil, []health.Reason{full}, nil},
+		{answer.Gaps{{Field: "pressure"}}, nil, []string{"ended"}},
+	} {
+		if got := report(c.gaps, c.reasons...); !slices.Equal(got, c.want) {
+			t.Errorf("report %d: %q, want %q", i, got, c.want)
+		}
+	}
+}
+
 // The name of a process says nothing of whose it was.
 func TestAKillHasTheUserOfTheProcess(t *testing.T) {
 	d := &healthDocument{Report: health.Report{OOMEvents: []health.OOMEvent{{Process: "mysqld", Unit: "user@1500.service/mysql.service", User: "bob", Time: "2026-03-01T11:00:00Z"}}}}

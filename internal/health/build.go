@@ -146,6 +146,9 @@ func newMemory(total, used uint64) *Memory {
 	return &Memory{TotalBytes: total, UsedBytes: used, AvailableBytes: total - used, UsedPercent: percent(used, total)}
 }
 
+// maxPlace bounds the name of a file system that could not be read, in characters.
+const maxPlace = 64
+
 // disks lists the fullest first.
 func (r *Report) disks(f Facts, rows int, gaps *answer.Gaps) {
 	if f.Disks == nil {
@@ -158,7 +161,7 @@ func (r *Report) disks(f Facts, rows int, gaps *answer.Gaps) {
 			r.Disks = append(r.Disks, newDisk(d))
 			continue
 		}
-		unknown = append(unknown, answer.Place{Field: "disks." + sanitize.Text(cmp.Or(d.Mountpoint, d.Device), 64), Reason: answer.Reason(d.Err)})
+		unknown = append(unknown, answer.Place{Field: "disks." + sanitize.Text(cmp.Or(d.Mountpoint, d.Device), maxPlace), Reason: answer.Reason(d.Err)})
 	}
 	if more := gaps.AddPlaces(unknown); more > 0 { // not "disks", which says that none is known
 		gaps.Note("disks.others", fmt.Sprintf("%d more could not be read", more))

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"sentinel/internal/health"
@@ -91,8 +92,8 @@ func (t *taker) units(r health.Report, add func(kind, text string, ago float64))
 	}
 }
 
-// away is after how many samples without it a reason is gone. Some come and go from one minute to the next,
-// and what could not be read once is not gone.
+// away is after how many samples without it a reason is gone: some come and go from one minute to the next. A
+// sample that could not read what it rests on does not count.
 const away = 3
 
 // reasons compares the reasons of the threat level. Their messages hold figures that change all the time,
@@ -117,12 +118,16 @@ func (t *taker) reasons(r health.Report, add func(kind, text string, ago float64
 	}
 	for _, key := range slices.Sorted(maps.Keys(old)) {
 		was := old[key]
-		was.Away++
-		switch _, stays := t.now.Reasons[key]; {
+		code, object, _ := strings.Cut(key, " ")
+		_, stays := t.now.Reasons[key]
+		switch {
 		case stays:
+		case r.Unread(code, object, t.gaps):
+			t.now.Reasons[key] = was
 		case t.before == nil:
 			add(ReasonGone, was.Text, 0)
-		case was.Away < away:
+		case was.Away+1 < away:
+			was.Away++
 			t.now.Reasons[key] = was
 		default:
 			add(ReasonGone, was.Text, max(0, up-was.Up))

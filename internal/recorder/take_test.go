@@ -33,6 +33,7 @@ type host struct {
 	kills     []health.OOMKill
 	resolver  *Resolver
 	unitsFail error
+	disksFail error
 }
 
 // Table implements processes.Source.
@@ -65,7 +66,7 @@ func (h *host) sources() Sources {
 			OOMKills:    func(context.Context) (health.OOMKills, error) { return health.OOMKills{Kills: h.kills}, nil },
 			FailedUnits: func(context.Context) ([]health.Unit, error) { return h.failed, h.unitsFail },
 			Disks: func(context.Context) ([]health.DiskFacts, error) {
-				return []health.DiskFacts{{Mountpoint: "/srv", Size: 100, Used: h.disk, Available: 100 - h.disk}, {Mountpoint: "/ro", Used: 100, ReadOnly: true}}, nil
+				return []health.DiskFacts{{Mountpoint: "/srv", Size: 100, Used: h.disk, Available: 100 - h.disk}, {Mountpoint: "/ro", Used: 100, ReadOnly: true}}, h.disksFail
 			},
 		},
 	}
@@ -206,6 +207,35 @@ func TestEventsAreWhatIsNew(t *testing.T) {
 	}
 	if fourth.Sample.Figures["resolver_ms"] != 2 {
 		t.Errorf("%+v", fourth.Sample.Figures)
+	}
+}
+
+// However long something cannot be read, and whether the machine was started meanwhile: it is not gone.
+func TestAReasonStandsWhileItCannotBeRead(t *testing.T) {
+	h := newHost()
+	h.disk = 97
+	last := h.take(t, nil, 0)
+	h.disksFail = errors.New("no answer")
+	var got []string
+	for range 4 {
+		last = h.take(t, last, time.Minute)
+		got = append(got, kindsOf(last)...)
+	}
+	h.boot, h.up, h.counters.OOMKills = "b2", time.Minute, new(uint64(0))
+	for range 2 {
+		last = h.take(t, last, time.Minute)
+		got = append(got, kindsOf(last)...)
+	}
+	h.disksFail = nil
+	last = h.take(t, last, time.Minute)
+	got = append(got, kindsOf(last)...)
+	h.disk = 50
+	for range away {
+		last = h.take(t, last, time.Minute)
+		got = append(got, kindsOf(last)...)
+	}
+	if diff := cmp.Diff([]string{"boot", "reason_gone The file system at /srv is 97 % full."}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
