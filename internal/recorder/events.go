@@ -25,22 +25,16 @@ const maxKept = 100
 // notEvents are reasons that come and go all the time, or have an event of their own.
 var notEvents = []string{"OOM_KILLS", "FAILED_UNITS"}
 
-// events finds what happened since the sample before, which may be of an earlier boot; what matters most
-// comes first.
-func (t *taker) events(r health.Report, kills []health.OOMKill) {
-	s := &t.now.Sample
-	add := func(kind, text string, ago float64) {
-		if e := (Event{kind, sanitize.Text(text, maxText), roundTo(ago, 0)}); !t.wasTold(e) {
-			s.Events = append(s.Events, e)
-		}
-	}
+// events finds what happened since the sample before, which may be of an earlier boot; of each kind what
+// matters most comes first.
+func (t *taker) events(r health.Report, k kills) {
+	add := func(kind, text string, ago float64) { t.add(Event{Kind: kind, Text: text, Ago: ago}) }
 	before := t.previous
+	t.waiting()
 	if before != nil && t.before == nil {
-		add(Booted, "", s.Up)
+		add(Booted, "", t.now.Sample.Up)
 	}
-	for _, k := range kills {
-		add(OOMKill, killText(k), k.Ago.Seconds())
-	}
+	t.killed(k)
 	t.clock(add)
 	t.units(r, add)
 	t.reasons(r, add)
@@ -49,11 +43,85 @@ func (t *taker) events(r health.Report, kills []health.OOMKill) {
 	}
 }
 
-func killText(k health.OOMKill) string {
-	if k.Process == "" {
-		return "a process"
+// add takes an event that was not told yet. A user can have processes killed by the thousand: those of one
+// text are one event.
+func (t *taker) add(e Event) {
+	s := &t.now.Sample
+	e.Text, e.Ago = sanitize.Text(e.Text, maxText), roundTo(e.Ago, 0)
+	times := e.times() - t.told(e)
+	if times <= 0 {
+		return
 	}
-	return k.Text()
+	at := slices.IndexFunc(s.Events, func(o Event) bool { return o.Kind == OOMKill && o.Kind == e.Kind && o.Text == e.Text })
+	if at < 0 {
+		at, s.Events = len(s.Events), append(s.Events, e)
+	} else {
+		times += s.Events[at].times()
+	}
+	s.Events[at].Ago = min(s.Events[at].Ago, e.Ago)
+	if s.Events[at].Times = times; times == 1 {
+		s.Events[at].Times = 0
+	}
+}
+
+// waiting takes those that did not fit the sample before.
+func (t *taker) waiting() {
+	if t.previous == nil {
+		return
+	}
+	passed := t.span.Seconds()
+	if t.before == nil {
+		passed = max(0, float64(t.now.Sample.Time-t.previous.Sample.Time))
+	}
+	for _, e := range t.previous.Waiting {
+		e.Ago += passed
+		t.add(e)
+	}
+}
+
+// fit leaves in the sample what a record has room for, each kind in its turn, so that no user can push out
+// what happened to others. The rest waits for the next sample.
+func (t *taker) fit() error {
+	s := &t.now.Sample
+	all := inTurns(s.Events, 1, func(e Event) string { return e.Kind })
+	more := max(0, len(all)-maxEvents-maxKept)
+	s.Events = all[:len(all)-more]
+	bounded, err := s.bounded()
+	bounded.More = more
+	t.now.Waiting = all[len(bounded.Events) : len(all)-more]
+	t.now.Sample = bounded
+	return err
+}
+
+// kills are those since the sample before.
+type kills struct {
+	named   []health.OOMKill // newest first
+	unnamed int              // of which no more is known
+}
+
+// maxNamed is how many processes of one user are told by name, of those that were killed since the sample
+// before: users choose names.
+const maxNamed = 3
+
+func (t *taker) killed(k kills) {
+	texts := map[string][]string{} // by user
+	for _, one := range k.named {
+		text := one.Text()
+		switch known := texts[one.User]; {
+		case slices.Contains(known, text):
+		case len(known) < maxNamed:
+			texts[one.User] = append(known, text)
+		default:
+			text = "another process"
+			if one.User != "" {
+				text += " (user " + one.User + ")"
+			}
+		}
+		t.add(Event{Kind: OOMKill, Text: text, Ago: one.Ago.Seconds()})
+	}
+	if k.unnamed > 0 {
+		t.add(Event{Kind: OOMKill, Text: "a process", Times: k.unnamed})
+	}
 }
 
 // clock compares what the clock has gone forward by with what has passed.

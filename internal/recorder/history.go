@@ -137,6 +137,7 @@ func (h *History) tell(points []point, found []rise, t teller, more []Change, ro
 	h.Changes = append(h.Changes, busiest(points, t)...)
 	h.Changes = append(h.Changes, grown(points, t)...)
 	h.Changes = append(h.Changes, t.events(points)...)
+	h.Changes = append(h.Changes, t.kills(points)...)
 	h.ChangesTotal = len(h.Changes)
 	switch {
 	case rows < 0:
@@ -147,9 +148,14 @@ func (h *History) tell(points []point, found []rise, t teller, more []Change, ro
 	h.KeepChanges(rows)
 }
 
+// kindShare is the part of the list of changes that one kind may have while there are others: users can have
+// as many processes killed as they like.
+const kindShare = 4
+
 // KeepChanges leaves out the changes that matter least, down to n.
 func (h *History) KeepChanges(n int) {
 	slices.SortStableFunc(h.Changes, func(a, b Change) int { return cmp.Or(cmp.Compare(b.weight, a.weight), b.at.Compare(a.at)) })
+	h.Changes = inTurns(h.Changes, max(1, n/kindShare), func(c Change) string { return c.Kind })
 	h.Changes = h.Changes[:min(n, len(h.Changes))]
 	slices.SortStableFunc(h.Changes, func(a, b Change) int { return a.at.Compare(b.at) })
 }
@@ -261,7 +267,6 @@ var sentences = map[string]struct {
 	text   string // %[1]s is the text of the event, %[2]s the time
 	weight float64
 }{
-	OOMKill:    {"%[1]s was killed for want of memory at %[2]s.", 100},
 	Booted:     {"The machine was started at %[2]s.", 90},
 	UnitFailed: {"%[1]s failed at %[2]s.", 80},
 	Reason:     {"From %[2]s on, health said: %[1]s", 60},
@@ -288,6 +293,53 @@ func (t teller) events(points []point) []Change {
 		}
 	}
 	return list
+}
+
+// together is how far apart kills of one text may be to be told as one change.
+const together = time.Hour
+
+// kills tells who was killed for want of memory.
+func (t teller) kills(points []point) []Change {
+	var list []killed
+	open := map[string]int{}
+	for _, p := range points {
+		for _, e := range p.events {
+			if e.Kind != OOMKill {
+				continue
+			}
+			at := momentOf(e, p.at)
+			i, known := open[e.Text]
+			if !known || at.Sub(list[i].last) > together {
+				i = len(list)
+				open[e.Text], list = i, append(list, killed{text: e.Text, first: at})
+			}
+			list[i].last, list[i].times = at, list[i].times+e.times()
+		}
+	}
+	changes := make([]Change, len(list))
+	for i, k := range list {
+		changes[i] = Change{Time: stamp(k.first), Kind: OOMKill, Text: k.sentence(t), at: k.first, weight: 100}
+	}
+	return changes
+}
+
+// A killed process is one of a text, or as many as were killed together.
+type killed struct {
+	text        string
+	first, last time.Time
+	times       int
+}
+
+func (k killed) sentence(t teller) string {
+	first, last := t.clock(k.first), t.clock(k.last)
+	switch {
+	case k.times == 1:
+		return fmt.Sprintf("%s was killed for want of memory at %s.", k.text, last)
+	case first == last:
+		return fmt.Sprintf("%s was killed for want of memory %d times, last at %s.", k.text, k.times, last)
+	default:
+		return fmt.Sprintf("%s was killed for want of memory %d times, from %s to %s.", k.text, k.times, first, last)
+	}
 }
 
 // setText says by how much a clock was set.

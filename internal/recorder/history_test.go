@@ -77,10 +77,10 @@ func week() Recording {
 	m.clock = -24 * time.Hour // somebody has set it back, and forward again
 	m.until(at("2027-03-02 10:00"), nil)
 	m.clock = 0
-	m.minute(func(s *Sample) { s.Events = []Event{{ClockSet, "86400", 0}} })
+	m.minute(func(s *Sample) { s.Events = []Event{{Kind: ClockSet, Text: "86400"}} })
 	m.until(at("2027-03-03 01:00"), nil)
 	m.reboot(20*time.Minute, -20*365*24*time.Hour) // without a battery it begins in the past
-	m.minute(func(s *Sample) { s.Events = []Event{{Booted, "", 60}}; s.Span = 0 })
+	m.minute(func(s *Sample) { s.Events = []Event{{Kind: Booted, Ago: 60}}; s.Span = 0 })
 	m.until(m.now.Add(10*time.Minute), nil)
 	m.clock = 0
 	m.until(at("2027-03-05 03:11"), nil)
@@ -88,7 +88,7 @@ func week() Recording {
 		s.Figures["load"], s.Figures["cpu"], s.Figures["memory"] = 8.1, 51.5, 88
 		s.Busiest = []Process{{4711, "backup.sh", "backup", 96}}
 		if s.Time == at("2027-03-05 03:14").Unix() {
-			s.Events = []Event{{OOMKill, "mysqld of mysql.service", 12}, {UnitFailed, "mysql.service", 0}}
+			s.Events = []Event{{Kind: OOMKill, Text: "mysqld of mysql.service", Ago: 12}, {Kind: UnitFailed, Text: "mysql.service"}}
 		}
 	})
 	m.until(at("2027-03-06 12:00"), nil)
@@ -364,5 +364,28 @@ func TestTheMostImportantChangesStay(t *testing.T) {
 	}
 	if !slices.IsSortedFunc(h.Changes, func(a, b Change) int { return a.at.Compare(b.at) }) {
 		t.Error("not in their order")
+	}
+}
+
+// Whoever has a process killed each minute hides nothing else.
+func TestManyKillsLeaveRoomForOthers(t *testing.T) {
+	m := &machine{now: at("2027-03-08 08:00"), began: at("2027-03-08 07:00")}
+	m.minute(func(s *Sample) { s.Events = []Event{{Kind: Installed}} })
+	m.until(at("2027-03-08 12:00"), func(s *Sample) {
+		n := len(m.samples)
+		s.Events = []Event{{Kind: OOMKill, Text: `"sh" (user mallory)`, Times: 3}, {Kind: OOMKill, Text: fmt.Sprintf("%q (user mallory)", fmt.Sprint("x", n)), Ago: 5}}
+		if n == 200 {
+			s.Events = append(s.Events, Event{Kind: UnitFailed, Text: "auditd.service"})
+		}
+	})
+	h := Tell(m.recording("boot-0", 5*time.Hour), "", at("2027-03-08 07:30"), m.now, nil, 8)
+	want := []string{"Packages were installed, updated or removed at 08:01.", "auditd.service failed at 11:21."}
+	got := slices.DeleteFunc(textsOf(h), func(text string) bool { return strings.HasPrefix(text, `"x`) })
+	if diff := cmp.Diff(want, got); diff != "" || len(h.Changes) != 8 || h.ChangesTotal != 242 {
+		t.Errorf("%d of %d\n%s", len(h.Changes), h.ChangesTotal, diff)
+	}
+	h = Tell(m.recording("boot-0", 5*time.Hour), "", at("2027-03-08 07:30"), m.now, nil, 0)
+	if many := `"sh" (user mallory) was killed for want of memory 717 times, from 08:02 to 12:00.`; len(h.Changes) != 242 || h.Changes[2].Text != many {
+		t.Errorf("%d changes, the third is %s", len(h.Changes), h.Changes[2].Text)
 	}
 }

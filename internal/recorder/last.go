@@ -28,6 +28,7 @@ type Last struct {
 	Reasons    map[string]Standing  `json:"reasons"`    // of the threat level, by code and object
 	Failed     []string             `json:"failed"`     // units
 	Resolver   *Resolver            `json:"resolver"`   // nil if it was not asked
+	Waiting    []Event              `json:"waiting"`    // did not fit the sample
 }
 
 // A Use is the processor time of a process, to the millisecond.

@@ -23,14 +23,11 @@ func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.
 // encode makes a record of s: a line with the CRC-32C of the payload, its length and the payload,
 // which is JSON and so has no newline.
 func encode(s Sample) ([]byte, error) {
-	var failed error
-	size := func(s Sample) int {
-		line, err := frame(s)
-		failed = errors.Join(failed, err)
-		return len(line)
+	s, err := s.bounded()
+	if err != nil {
+		return nil, err
 	}
-	line, err := frame(s.bounded(size))
-	return line, errors.Join(failed, err)
+	return frame(s)
 }
 
 func frame(s Sample) ([]byte, error) {

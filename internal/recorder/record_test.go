@@ -16,7 +16,7 @@ func TestTheFormOfARecordStays(t *testing.T) {
 	s := Sample{
 		Time: 1800000000, Boot: "ab699d80.24", Up: 3600.5, Span: 60.01, Figures: map[string]float64{"cpu": 12.5, "load": 0.31}, Fullest: "/srv",
 		Busiest: []Process{{812, "backup.sh", "backup", 96.1}}, Largest: []Process{{9, "mysqld", "mysql", 2048}},
-		Events: []Event{{OOMKill, "mysqld of mysql.service", 12}}, More: 2,
+		Events: []Event{{Kind: OOMKill, Text: "mysqld of mysql.service", Ago: 12}}, More: 2,
 	}
 	const line = `c28261d8 263 {"t":1800000000,"b":"ab699d80.24","u":3600.5,"s":60.01,"f":{"cpu":12.5,"load":0.31},"d":"/srv","c":[{"p":812,"n":"backup.sh","u":"backup","v":96.1}],` +
 		`"m":[{"p":9,"n":"mysqld","u":"mysql","v":2048}],"e":[{"k":"oom_kill","x":"mysqld of mysql.service","a":12}],"o":2}` + "\n"
@@ -81,7 +81,7 @@ func TestNoNameMakesARecordLarge(t *testing.T) {
 	wide := strings.Repeat("\U0001F600", maxText)
 	s := sampleAt(1)
 	for n := range 1000 {
-		s.Events = append(s.Events, Event{UnitFailed, fmt.Sprint(n) + wide, 0})
+		s.Events = append(s.Events, Event{Kind: UnitFailed, Text: fmt.Sprint(n) + wide})
 		s.Busiest = append(s.Busiest, Process{n, wide, wide, 1})
 		s.Largest = append(s.Largest, Process{n, wide, wide, 1})
 	}
@@ -95,7 +95,7 @@ func TestNoNameMakesARecordLarge(t *testing.T) {
 	}
 	s = sampleAt(1)
 	for n := range 20 {
-		s.Events = append(s.Events, Event{UnitFailed, fmt.Sprintf("unit-%d.service", n), 0})
+		s.Events = append(s.Events, Event{Kind: UnitFailed, Text: fmt.Sprintf("unit-%d.service", n)})
 	}
 	if line, err = encode(s); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,10 @@
 // ring (last.go), for the next sample and for whoever asks in between.
 package recorder
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Interval is how often a sample is taken.
 const Interval = time.Minute
@@ -25,7 +28,7 @@ type Sample struct {
 	Busiest []Process          `json:"c,omitempty"` // by processor time
 	Largest []Process          `json:"m,omitempty"` // by resident memory
 	Events  []Event            `json:"e,omitempty"` // since the sample before
-	More    int                `json:"o,omitempty"` // events that did not fit
+	More    int                `json:"o,omitempty"` // events that were too many to be told, here or later
 }
 
 // A Process is one that stands out in a sample.
@@ -41,13 +44,17 @@ type Event struct {
 	Kind string  `json:"k"`
 	Text string  `json:"x,omitempty"` // what it happened to, or a sentence
 	Ago  float64 `json:"a,omitempty"` // seconds before the sample; 0 is any time since the sample before
+	// Times is how often it happened, the last time so long ago; 0 is once.
+	Times int `json:"n,omitempty"`
 }
+
+func (e Event) times() int { return max(1, e.Times) }
 
 // Kinds of events.
 const (
 	Booted     = "boot"
 	ClockSet   = "clock"       // Text is by how many seconds
-	OOMKill    = "oom_kill"    // Text is the process, its unit and its user
+	OOMKill    = "oom_kill"    // Text is the process, its unit and its user; one event for all of a text
 	UnitFailed = "unit_failed" // Text is the unit
 	UnitWell   = "unit_well"
 	Reason     = "reason" // Text is its message
@@ -65,13 +72,16 @@ const (
 )
 
 // bounded returns s without what would make it larger than a record may be, first of all processes.
-func (s Sample) bounded(size func(Sample) int) Sample {
+func (s Sample) bounded() (Sample, error) {
 	s.Busiest, s.Largest = s.Busiest[:min(len(s.Busiest), shownProcesses)], s.Largest[:min(len(s.Largest), shownProcesses)]
 	if over := len(s.Events) - maxEvents; over > 0 {
 		s.Events, s.More = s.Events[:maxEvents], s.More+over
 	}
-	for size(s) > maxRecord {
+	for {
+		line, err := frame(s)
 		switch {
+		case err != nil || len(line) <= maxRecord:
+			return s, err
 		case len(s.Largest) > 1:
 			s.Largest = s.Largest[:len(s.Largest)-1]
 		case len(s.Busiest) > 1:
@@ -79,8 +89,22 @@ func (s Sample) bounded(size func(Sample) int) Sample {
 		case len(s.Events) > 0:
 			s.Events, s.More = s.Events[:len(s.Events)-1], s.More+1
 		default:
-			return Sample{Time: s.Time, Boot: s.Boot, Up: s.Up, Span: s.Span, Figures: s.Figures}
+			return Sample{Time: s.Time, Boot: s.Boot, Up: s.Up, Span: s.Span, Figures: s.Figures}, nil
 		}
 	}
-	return s
+}
+
+// inTurns orders a list by kind: so many of each, in their order, then so many more of each.
+func inTurns[T any](list []T, each int, kind func(T) string) []T {
+	seen := map[string]int{}
+	var turns [][]T
+	for _, one := range list {
+		turn := seen[kind(one)] / each
+		seen[kind(one)]++
+		if turn == len(turns) {
+			turns = append(turns, nil)
+		}
+		turns[turn] = append(turns[turn], one)
+	}
+	return slices.Concat(turns...)
 }

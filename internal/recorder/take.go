@@ -4,6 +4,7 @@ package recorder
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -90,12 +91,15 @@ func Take(ctx context.Context, s Sources, previous *Last) (*Last, answer.Gaps, e
 	}
 	report, kills := t.read(ctx)
 	t.events(report, kills)
+	if err := t.fit(); err != nil {
+		return nil, nil, err
+	}
 	return &t.now, t.gaps, ctx.Err()
 }
 
 // read reads everything and returns the verdict of health on it, and who was killed for want of memory
 // since the sample before.
-func (t *taker) read(ctx context.Context) (health.Report, []health.OOMKill) {
+func (t *taker) read(ctx context.Context) (health.Report, kills) {
 	t.ask(ctx)
 	facts := health.Collect(ctx, t.cheap(t.now.Resolver), &t.gaps)
 	report := health.Build(facts, health.Options{Rows: 0, Now: t.Now()}, &t.gaps)
@@ -232,14 +236,14 @@ func (t *taker) top(ctx context.Context, before, after processes.Table, by strin
 
 // counters compares what the kernel counts. It returns who was killed for want of memory, if the count
 // has risen.
-func (t *taker) counters(ctx context.Context) []health.OOMKill {
+func (t *taker) counters(ctx context.Context) kills {
 	if t.Health.Counters == nil {
-		return nil
+		return kills{}
 	}
 	c, err := deadline.Call(ctx, partLimit, t.Health.Counters)
 	if err != nil {
 		t.gaps.Add("counters", err)
-		return nil
+		return kills{}
 	}
 	t.now.Counters = c
 	s := &t.now.Sample
@@ -247,7 +251,7 @@ func (t *taker) counters(ctx context.Context) []health.OOMKill {
 	s.set("open_files", floatOf(c.Files))
 	switch {
 	case t.previous == nil:
-		return nil
+		return kills{}
 	case t.before == nil:
 		return t.kills(ctx, 0, c.OOMKills)
 	}
@@ -256,7 +260,7 @@ func (t *taker) counters(ctx context.Context) []health.OOMKill {
 	s.set("disk_write", t.rate(old.DiskWritten, c.DiskWritten))
 	s.set("retransmits", resentPercent(old, c))
 	if old.OOMKills == nil {
-		return nil
+		return kills{}
 	}
 	return t.kills(ctx, *old.OOMKills, c.OOMKills)
 }
@@ -272,19 +276,16 @@ func resentPercent(old, c health.Counters) *float64 {
 	return new(min(100, 100**resent / *sent))
 }
 
-// kills names those who were killed, newest first, as far as the system tells more than their number.
-func (t *taker) kills(ctx context.Context, before uint64, now *uint64) []health.OOMKill {
+// kills names those who were killed, as far as the system tells more than their number.
+func (t *taker) kills(ctx context.Context, before uint64, now *uint64) kills {
 	if now == nil || *now <= before || t.Health.OOMKills == nil {
-		return nil
+		return kills{}
 	}
-	n := int(min(*now-before, maxEvents))
+	n := int(min(*now-before, math.MaxInt32))
 	told, err := deadline.Call(ctx, partLimit, t.Health.OOMKills)
 	t.gaps.Add("oom_kills", err)
-	list := told.Kills[:min(n, len(told.Kills))]
-	for len(list) < n {
-		list = append(list, health.OOMKill{})
-	}
-	return list
+	named := told.Kills[:min(n, len(told.Kills))]
+	return kills{named, n - len(named)}
 }
 
 // interfaces adds up those that were there at both samples and whose counters were not set back.

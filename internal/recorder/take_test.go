@@ -155,7 +155,7 @@ func TestNothingIsComparedAcrossABoot(t *testing.T) {
 	if second.Sample.Span != 0 || second.Sample.Figures["cpu"] != 0 || len(second.Sample.Busiest) != 0 {
 		t.Errorf("%+v", second.Sample)
 	}
-	if diff := cmp.Diff([]Event{{Booted, "", 90}, {OOMKill, `"mysqld" of mysql.service (user mysql)`, 10}}, second.Sample.Events); diff != "" {
+	if diff := cmp.Diff([]Event{{Kind: Booted, Ago: 90}, {Kind: OOMKill, Text: `"mysqld" of mysql.service (user mysql)`, Ago: 10}}, second.Sample.Events); diff != "" {
 		t.Error(diff)
 	}
 	h.up = 10 * time.Second // the same boot, and less time: neither can be
@@ -181,8 +181,8 @@ func TestEventsAreWhatIsNew(t *testing.T) {
 	h.now = h.now.Add(time.Hour) // the clock is set
 	second := h.take(t, first, time.Minute)
 	want := []string{
-		`oom_kill "java"`, "oom_kill a process", "clock 3600", "unit_failed nginx.service \ufffd[1m", "unit_well old.service",
-		"reason The file system at /srv is 97 % full.", "reason The resolver of this machine did not answer: 192.0.2.53:53 (did not answer in time).", "packages",
+		`oom_kill "java"`, "clock 3600", "unit_failed nginx.service \ufffd[1m", "unit_well old.service", "reason The file system at /srv is 97 % full.", "packages",
+		"oom_kill a process", "reason The resolver of this machine did not answer: 192.0.2.53:53 (did not answer in time).",
 	}
 	if diff := cmp.Diff(want, kindsOf(second)); diff != "" {
 		t.Error(diff)
@@ -202,7 +202,7 @@ func TestEventsAreWhatIsNew(t *testing.T) {
 	h.disk = 50
 	sixth := h.take(t, fifth, time.Minute)
 	silent := "The resolver of this machine did not answer: 192.0.2.53:53 (did not answer in time)."
-	if diff := cmp.Diff([]Event{{ReasonGone, silent, 180}}, append(fifth.Sample.Events, sixth.Sample.Events...)); diff != "" {
+	if diff := cmp.Diff([]Event{{Kind: ReasonGone, Text: silent, Ago: 180}}, append(fifth.Sample.Events, sixth.Sample.Events...)); diff != "" {
 		t.Error(diff)
 	}
 	if fourth.Sample.Figures["resolver_ms"] != 2 {
@@ -239,15 +239,82 @@ func TestAReasonStandsWhileItCannotBeRead(t *testing.T) {
 	}
 }
 
+// A user can have as many processes killed as they like, called what they like.
+func TestKillsOfAUserPushOutNothing(t *testing.T) {
+	h := newHost()
+	first := h.take(t, nil, 0)
+	for n := range 40 {
+		h.kills = append(h.kills, health.OOMKill{Process: fmt.Sprintf("python%d", 3+n%20), Unit: "user@1001.service", User: "mallory", Ago: time.Duration(n) * time.Second})
+	}
+	h.kills = append(h.kills, health.OOMKill{Process: "mysqld", Unit: "mysql.service", User: "mysql", Ago: 50 * time.Second})
+	h.counters.OOMKills = new(uint64(3 + 41 + 7)) // of which seven are not in the log
+	h.disk, h.failed = 97, []health.Unit{{Name: "auditd.service"}, {Name: "mysql.service"}}
+	second := h.take(t, first, time.Minute)
+	want := []Event{
+		{Kind: OOMKill, Text: `"python3" of user@1001.service (user mallory)`, Times: 2}, {Kind: UnitFailed, Text: "auditd.service"}, {Kind: Reason, Text: "The file system at /srv is 97 % full."},
+		{Kind: OOMKill, Text: `"python4" of user@1001.service (user mallory)`, Ago: 1, Times: 2}, {Kind: UnitFailed, Text: "mysql.service"},
+		{Kind: OOMKill, Text: `"python5" of user@1001.service (user mallory)`, Ago: 2, Times: 2}, {Kind: OOMKill, Text: "another process (user mallory)", Ago: 3, Times: 34},
+		{Kind: OOMKill, Text: `"mysqld" of mysql.service (user mysql)`, Ago: 50}, {Kind: OOMKill, Text: "a process", Times: 7},
+	}
+	if diff := cmp.Diff(want, second.Sample.Events); diff != "" || second.Sample.More != 0 {
+		t.Error(diff)
+	}
+}
+
+// What has no room in one sample is told with the next, with when it was, also after a power cut.
+func TestEventsThatDoNotFitWait(t *testing.T) {
+	h := newHost()
+	first := h.take(t, nil, 0)
+	h.disk = 97
+	for n := range 30 {
+		h.failed = append(h.failed, health.Unit{Name: fmt.Sprintf("unit-%02d.service", n)})
+	}
+	taken := []*Last{first}
+	for len(taken) < 5 {
+		taken = append(taken, h.take(t, taken[len(taken)-1], time.Minute))
+	}
+	if e := taken[1].Sample.Events[1]; e.Kind != Reason {
+		t.Errorf("units that failed push out the reason: %+v", taken[1].Sample.Events)
+	}
+	told := map[string]float64{}
+	for i, l := range taken {
+		if len(l.Sample.Events) > maxEvents || l.Sample.More != 0 {
+			t.Errorf("%+v", l.Sample)
+		}
+		for _, e := range l.Sample.Events {
+			told[e.Text] = float64(60*i) - e.Ago
+		}
+	}
+	for _, u := range h.failed {
+		if told[u.Name] != 60 {
+			t.Errorf("%s failed at %v s", u.Name, told[u.Name])
+		}
+	}
+	if len(told) != 31 || len(taken[4].Sample.Events) != 0 {
+		t.Errorf("%d told, %+v", len(told), taken[4].Sample.Events)
+	}
+	sources := h.sources()
+	sources.Unsaved = &taken[2].Sample
+	h.up, h.now = h.up-time.Minute, h.now.Add(-time.Minute) // as at the sample after that
+	again, _, err := Take(t.Context(), sources, taken[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(kindsOf(taken[3]), kindsOf(again)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Between the ring and what the next sample is compared with there may be a power cut: the next sample finds
 // the same events again, and tells those alone that are new.
 func TestEventsOfASampleThatWasNotSavedAreToldOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		reboot bool
+		times  int
 		want   []string
 	}{
-		"the program was killed": {false, []string{`oom_kill "mysqld"`, "unit_failed b.service"}},
-		"the machine went off":   {true, []string{"boot", `oom_kill "mysqld"`, "unit_failed b.service"}},
+		"the program was killed": {false, 2, []string{`oom_kill "mysqld"`, "unit_failed b.service"}},
+		"the machine went off":   {true, 0, []string{"boot", `oom_kill "mysqld"`, "unit_failed b.service"}},
 	} {
 		ring, h := newRing(t), newHost()
 		first := h.take(t, nil, 0)
@@ -263,7 +330,7 @@ func TestEventsOfASampleThatWasNotSavedAreToldOnce(t *testing.T) {
 		}
 		ring.mustAppend(t, second.Sample) // and no more
 		h.failed, h.disk = append(h.failed, health.Unit{Name: "b.service"}), 98
-		h.counters.OOMKills, h.kills = new(uint64(5)), []health.OOMKill{{Process: "mysqld"}, {Process: "mysqld"}}
+		h.counters.OOMKills, h.kills = new(uint64(6)), []health.OOMKill{{Process: "mysqld"}, {Process: "mysqld"}, {Process: "mysqld"}}
 		if c.reboot {
 			h.boot, h.up, h.counters.OOMKills = "b2", time.Minute, new(uint64(1))
 		}
@@ -276,6 +343,9 @@ func TestEventsOfASampleThatWasNotSavedAreToldOnce(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, kindsOf(third)); diff != "" || sources.Unsaved == nil {
 			t.Errorf("%s: %s", name, diff)
+		}
+		if kill := third.Sample.Events[len(c.want)-2]; kill.Times != c.times {
+			t.Errorf("%s: %+v", name, kill)
 		}
 	}
 }

@@ -64,16 +64,21 @@ func (r Ring) lastLine() ([]byte, error) {
 // ofOneBoot are events that another boot may have had just so.
 var ofOneBoot = []string{Booted, OOMKill, ClockSet}
 
-// wasTold reports whether an event was told by the sample that was not saved, each as often as it is there.
-func (t *taker) wasTold(e Event) bool {
+// told counts how often an event was told by the sample that was not saved, and takes that off what is left
+// of it.
+func (t *taker) told(e Event) int {
 	if t.Unsaved == nil || t.Unsaved.Boot != t.now.Sample.Boot && slices.Contains(ofOneBoot, e.Kind) {
-		return false
+		return 0
 	}
 	at := slices.IndexFunc(t.untold, func(told Event) bool { return told.Kind == e.Kind && told.subject() == e.subject() })
-	if at >= 0 {
+	if at < 0 {
+		return 0
+	}
+	n := min(e.times(), t.untold[at].times())
+	if t.untold[at].Times = t.untold[at].times() - n; t.untold[at].Times == 0 {
 		t.untold = slices.Delete(t.untold, at, at+1)
 	}
-	return at >= 0
+	return n
 }
 
 // subject is what an event is about: messages of reasons and steps of the clock have figures that differ
