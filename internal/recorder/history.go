@@ -99,6 +99,7 @@ func Tell(r Recording, figure string, since, until time.Time, more []Change, row
 	if r.Damaged > 0 {
 		h.Unavailable.Note("samples", humanize.Count(r.Damaged, "record was", "records were")+" damaged or cut off, as by a power cut")
 	}
+	doubtful(inside, &h.Unavailable)
 	if n := dropped(inside); n > 0 {
 		h.Unavailable.Note("changes", humanize.Count(n, "event was", "events were")+" too many at once to be kept")
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/fault"
 )
 
@@ -243,6 +244,55 @@ func TestTimesGoByTheClockOfNow(t *testing.T) {
 	}
 }
 
+// A virtual machine that is paused for 8 hours: its clocks stand still, that since boot too, and some minutes
+// after it the other one is set.
+func TestAPauseMovesNothing(t *testing.T) {
+	paused := func(right bool) Recording {
+		m := &machine{now: at("2027-03-05 02:00"), began: at("2027-03-05 01:00")}
+		sample := func(s *Sample) { s.Right = right }
+		m.until(at("2027-03-05 03:12"), sample)
+		m.minute(func(s *Sample) { s.Right, s.Events = right, []Event{{Kind: OOMKill, Text: "mysqld"}} })
+		m.until(at("2027-03-05 03:33"), sample)
+		m.now, m.began, m.clock = m.now.Add(8*time.Hour), m.began.Add(8*time.Hour), -8*time.Hour
+		m.until(at("2027-03-05 11:35"), sample)
+		m.clock = 0
+		m.minute(func(s *Sample) { s.Events = []Event{{Kind: ClockSet, Text: "28800"}} })
+		m.until(at("2027-03-05 12:00"), sample)
+		return m.recording("boot-0", m.now.Sub(m.began))
+	}
+	h := Tell(paused(true), "", at("2027-03-05 01:30"), at("2027-03-05 12:00"), nil, -1)
+	want := []string{"mysqld was killed for want of memory at 03:13.", "The clock was set forward by 8 h 0 min at 11:36."}
+	if diff := cmp.Diff(want, textsOf(h)); diff != "" || len(h.Unavailable) != 0 {
+		t.Errorf("%s%+v", diff, h.Unavailable)
+	}
+	gaps := []Gap{{"2027-03-05T00:30:00Z", "2027-03-05T01:01:00Z", gapBefore}, {"2027-03-05T02:35:00Z", "2027-03-05T10:36:00Z", gapMissed}}
+	if diff := cmp.Diff(gaps, h.Gaps); diff != "" {
+		t.Error(diff)
+	}
+	h = Tell(paused(false), "", at("2027-03-05 01:30"), at("2027-03-05 12:00"), nil, -1)
+	uncertain := answer.Gaps{{Field: "times", Reason: "those until 2027-03-05T10:35:00Z are uncertain: " + doubtSet}}
+	if diff := cmp.Diff(uncertain, h.Unavailable); diff != "" || h.Changes[0].Text != "mysqld was killed for want of memory at 11:13." {
+		t.Errorf("%s%q", diff, textsOf(h))
+	}
+}
+
+// Somebody who sets the clock forward, and back again, has paused nothing.
+func TestAClockThatWasAheadForAWhile(t *testing.T) {
+	for _, ahead := range []bool{false, true} { // whether the kernel took it for synchronized
+		m := &machine{now: at("2027-03-05 02:00"), began: at("2027-03-05 01:00")}
+		right := func(s *Sample) { s.Right = true }
+		m.until(at("2027-03-05 03:00"), right)
+		m.clock = 24 * time.Hour
+		m.until(at("2027-03-05 04:00"), func(s *Sample) { s.Right = ahead })
+		m.clock = 0
+		m.until(at("2027-03-05 05:00"), right)
+		h := Tell(m.recording("boot-0", 4*time.Hour), "", at("2027-03-05 02:01"), m.now, nil, -1)
+		if h.FirstSample != "2027-03-05T01:01:00Z" || h.Samples != 180 || len(h.Gaps) != 0 || len(h.Unavailable) != 0 {
+			t.Errorf("from %s on %d samples, %+v, %+v", h.FirstSample, h.Samples, h.Gaps, h.Unavailable)
+		}
+	}
+}
+
 func TestARiseIsMoreThanWhatIsUsual(t *testing.T) {
 	for name, c := range map[string]struct {
 		values []float64
@@ -264,7 +314,7 @@ func TestARiseIsMoreThanWhatIsUsual(t *testing.T) {
 		began := at("2027-03-01 03:00")
 		var points []point
 		for i, v := range c.values {
-			points = append(points, point{began.Add(time.Duration(i) * time.Minute), "b", &kept{values: valuesOf(map[string]float64{"load": v})}})
+			points = append(points, point{began.Add(time.Duration(i) * time.Minute), "b", "", &kept{values: valuesOf(map[string]float64{"load": v})}})
 		}
 		got := ""
 		for _, r := range rises(points, figureOf("load"), began) {
@@ -280,10 +330,10 @@ func TestARiseEndsWhereNothingIsKnown(t *testing.T) {
 	began := at("2027-03-01 03:00")
 	var points []point
 	for i, v := range []float64{1, 1, 5, 5, 5} {
-		points = append(points, point{began.Add(time.Duration(i) * time.Minute), "b", &kept{values: valuesOf(map[string]float64{"load": v})}})
+		points = append(points, point{began.Add(time.Duration(i) * time.Minute), "b", "", &kept{values: valuesOf(map[string]float64{"load": v})}})
 	}
 	for i := range 5 {
-		points = append(points, point{began.Add(time.Hour + time.Duration(i)*time.Minute), "b", &kept{values: valuesOf(map[string]float64{"load": 1})}})
+		points = append(points, point{began.Add(time.Hour + time.Duration(i)*time.Minute), "b", "", &kept{values: valuesOf(map[string]float64{"load": 1})}})
 	}
 	got := rises(points, figureOf("load"), began)
 	if len(got) != 1 || got[0].ended != began.Add(4*time.Minute) {

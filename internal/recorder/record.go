@@ -48,6 +48,7 @@ type Record struct {
 	Time    int64   // as in [Sample]
 	Boot    string  // as in [Sample]
 	Up      float64 // as in [Sample]
+	Right   bool    // as in [Sample]
 	payload []byte
 }
 
@@ -69,7 +70,7 @@ func parse(line []byte) (Record, error) {
 	}
 	r := Record{payload: payload}
 	s, err := r.Sample()
-	r.Time, r.Boot, r.Up = s.Time, s.Boot, s.Up
+	r.Time, r.Boot, r.Up, r.Right = s.Time, s.Boot, s.Up, s.Right
 	return r, err
 }
 
@@ -84,7 +85,8 @@ func head(payload []byte) (Record, bool) {
 	}
 	at, err := strconv.ParseInt(string(moment), 10, 64)
 	up, bad := strconv.ParseFloat(string(rest[:end]), 64)
-	return Record{at, string(boot), up, payload}, err == nil && bad == nil && up >= 0
+	right := bytes.HasPrefix(rest[end:], []byte(`,"y":true`))
+	return Record{at, string(boot), up, right, payload}, err == nil && bad == nil && up >= 0
 }
 
 // Sample reads the rest.

@@ -37,7 +37,7 @@ func decode(line []byte) (Sample, error) {
 		return Sample{}, err
 	}
 	s, err := r.Sample()
-	if err == nil && (s.Time != r.Time || s.Boot != r.Boot || s.Up != r.Up) {
+	if err == nil && (s.Time != r.Time || s.Boot != r.Boot || s.Up != r.Up || s.Right != r.Right) {
 		return s, fmt.Errorf("the head of %q is %d, %q, %v", line, r.Time, r.Boot, r.Up)
 	}
 	return s, err
@@ -48,7 +48,7 @@ func TestTheHeadOfARecord(t *testing.T) {
 	for _, boot := range []string{"", "b.1", `quo"te`, `back\slash`, "\u00e9\U0001F600", "tab\t", `","u":7,`} {
 		for _, up := range []float64{0, 0.01, 59.5, 1e7 + 0.25, 1e21} {
 			s := sampleAt(1)
-			s.Boot, s.Up = boot, up
+			s.Boot, s.Up, s.Right = boot, up, up > 1
 			line, err := encode(s)
 			if err != nil {
 				t.Fatal(err)

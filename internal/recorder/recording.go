@@ -20,7 +20,7 @@ type Recording struct {
 	Since, Until time.Time
 
 	points []point // newest first
-	began  map[string]time.Time
+	dating dating
 	names  names
 }
 
@@ -54,47 +54,82 @@ type owner struct{ name, user string }
 
 // AddRecord adds the sample before those that were added.
 func (r *Recording) AddRecord(record Record) error {
-	at := r.date(record)
-	if !r.Until.IsZero() && (at.Before(r.Since.Add(-usualBefore)) || at.After(r.Until)) {
-		r.points = append(r.points, point{at: at, boot: r.names.text(record.Boot)})
-		return nil
+	at, doubt := r.date(record)
+	p := point{at: at, boot: r.names.text(record.Boot), doubt: doubt}
+	if r.Until.IsZero() || !at.Before(r.Since.Add(-usualBefore)) && !at.After(r.Until) {
+		s, err := record.Sample()
+		if err != nil {
+			return err
+		}
+		p.kept = r.keep(s)
 	}
-	s, err := record.Sample()
-	if err == nil {
-		r.Add(s)
-	}
-	return err
+	r.points = append(r.points, p)
+	return nil
 }
 
 // Add adds the sample before those that were added.
 func (r *Recording) Add(s Sample) {
-	k := &kept{
+	at, doubt := r.date(Record{Time: s.Time, Boot: s.Boot, Up: s.Up, Right: s.Right})
+	r.points = append(r.points, point{at, r.names.text(s.Boot), doubt, r.keep(s)})
+}
+
+func (r *Recording) keep(s Sample) *kept {
+	return &kept{
 		span: s.Span, values: valuesOf(s.Figures), fullest: r.names.text(s.Fullest),
 		busiest: r.names.uses(s.Busiest), largest: r.names.uses(s.Largest), events: s.Events, more: s.More,
 	}
-	r.points = append(r.points, point{r.date(Record{Time: s.Time, Boot: s.Boot, Up: s.Up}), r.names.text(s.Boot), k})
 }
 
 // Len counts the samples.
 func (r *Recording) Len() int { return len(r.points) }
 
-// date says when a sample was taken. The clock of a machine is set now and then, by days where it had none
-// while it was off; the time since boot is not. So within a boot samples are as far apart as that says, and
-// the clock of its last sample says when they were, or that of now, for the present boot.
-func (r *Recording) date(s Record) time.Time {
+// A dating is how the samples of a boot are dated, as far back as they were added.
+type dating struct {
+	boot  string
+	began time.Time // of the boot
+	clock time.Time // the same by the clock of the last sample that was added
+	right time.Time // the same by the clocks that were synchronized, by the one that was least ahead; zero if none was
+	doubt string    // why the dates are uncertain; "" if they are not
+}
+
+const doubtSet = "the clock was set forward after that, and was not known to be right before"
+
+// date says when a sample was taken, and why that is uncertain. The clock of a machine is set now and then, by
+// days where it had none while it was off; the time since boot is not. So within a boot samples are as far
+// apart as that says, and the clock of its last sample says when they were, or that of now, for the present
+// boot.
+//
+// But the time since boot of a virtual machine stands still while that is paused. So where the clock was
+// synchronized at two samples, it says how far apart they are.
+func (r *Recording) date(s Record) (at time.Time, doubt string) {
+	d := &r.dating
 	since := time.Duration(s.Up * float64(time.Second))
-	if s.Boot == r.Boot && r.Boot != "" {
-		return r.Now.Add(since - r.Up)
+	clock := time.Unix(s.Time, 0).Add(-since)
+	switch {
+	case s.Boot == d.boot && s.Boot != "":
+	case s.Boot == r.Boot && s.Boot != "":
+		*d = dating{boot: s.Boot, began: r.Now.Add(-r.Up), clock: r.Now.Add(-r.Up)}
+	default:
+		*d = dating{boot: r.names.text(s.Boot), began: clock, clock: clock}
 	}
-	if r.began == nil {
-		r.began = map[string]time.Time{}
+	d.back(clock, s.Right)
+	return d.began.Add(since), d.doubt
+}
+
+// back goes back to a sample by whose clock the boot began then.
+func (d *dating) back(clock time.Time, right bool) {
+	switch paused := d.right.Sub(clock); {
+	case right && !d.right.IsZero():
+		d.doubt = ""
+		if paused >= jump*time.Second {
+			d.began = d.began.Add(-paused)
+		}
+	case d.clock.Sub(clock) >= jump*time.Second:
+		d.doubt = doubtSet
 	}
-	began, known := r.began[s.Boot]
-	if !known {
-		began = time.Unix(s.Time, 0).Add(-since)
-		r.began[r.names.text(s.Boot)] = began
+	if d.clock = clock; right && (d.right.IsZero() || clock.Before(d.right)) {
+		d.right = clock
 	}
-	return began.Add(since)
 }
 
 // timeline is the samples in the order of time.

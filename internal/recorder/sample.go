@@ -22,6 +22,7 @@ type Sample struct {
 	Time    int64              `json:"t"`           // seconds since 1970 by the clock of then
 	Boot    string             `json:"b"`           // identity of the boot
 	Up      float64            `json:"u"`           // seconds since boot, whatever the clock is set to
+	Right   bool               `json:"y,omitempty"` // the kernel took its clock for synchronized
 	Span    float64            `json:"s,omitempty"` // seconds that rates and shares are averages of; 0 where there are none
 	Figures map[string]float64 `json:"f,omitempty"` // by the keys of [Figures]; absent is unknown
 	Fullest string             `json:"d,omitempty"` // mount point of the fullest file system

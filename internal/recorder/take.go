@@ -89,12 +89,23 @@ func Take(ctx context.Context, s Sources, previous *Last) (*Last, answer.Gaps, e
 	if age, same := previous.Age(t.now.Sample.Boot, up); same && age > 0 {
 		t.before, t.span, t.now.Sample.Span = previous, age, roundTo(age.Seconds(), 2)
 	}
+	t.now.Sample.Right = t.synchronized(ctx)
 	report, kills := t.read(ctx)
 	t.events(report, kills)
 	if err := t.fit(); err != nil {
 		return nil, nil, err
 	}
 	return &t.now, t.gaps, ctx.Err()
+}
+
+// synchronized reports whether the kernel knows that its clock is right.
+func (t *taker) synchronized(ctx context.Context) bool {
+	read := t.Health.Figures[health.ClockUnsynchronized]
+	if read == nil {
+		return false
+	}
+	unsynchronized, err := deadline.Call(ctx, partLimit, read)
+	return err == nil && unsynchronized.Value == 0
 }
 
 // read reads everything and returns the verdict of health on it, and who was killed for want of memory

@@ -413,6 +413,24 @@ func TestAContainerIsMeasuredByItsGroup(t *testing.T) {
 	}
 }
 
+func TestASampleKnowsWhetherItsClockWasRight(t *testing.T) {
+	for name, c := range map[string]struct {
+		read health.Reader
+		want bool
+	}{
+		"synchronized":   {func(context.Context) (health.Reading, error) { return health.Reading{}, nil }, true},
+		"unsynchronized": {func(context.Context) (health.Reading, error) { return health.Reading{Value: 1}, nil }, false},
+		"not known":      {func(context.Context) (health.Reading, error) { return health.Reading{}, errors.New("not permitted") }, false},
+		"no such source": {nil, false},
+	} {
+		s := newHost().sources()
+		s.Health.Figures = map[string]health.Reader{health.ClockUnsynchronized: c.read}
+		if last, _, err := Take(t.Context(), s, nil); err != nil || last.Sample.Right != c.want {
+			t.Errorf("%s: %+v, %v", name, last, err)
+		}
+	}
+}
+
 func TestWithoutAnOrderThereIsNoSample(t *testing.T) {
 	h := newHost()
 	for name, spoil := range map[string]func(*Sources){

@@ -5,12 +5,15 @@ package recorder
 import (
 	"slices"
 	"time"
+
+	"sentinel/internal/answer"
 )
 
 // A point is a sample with when it was taken.
 type point struct {
-	at   time.Time
-	boot string
+	at    time.Time
+	boot  string
+	doubt string // why at is uncertain; "" if it is not
 	*kept
 }
 
@@ -38,7 +41,7 @@ type Gap struct {
 const (
 	gapBefore = "the recorder had not begun, or what it kept then is not kept any more"
 	gapOff    = "the machine was off, or was started anew"
-	gapMissed = "no sample was taken: the machine was suspended, or the recorder did not run"
+	gapMissed = "no sample was taken: the machine was suspended or paused, or the recorder did not run"
 	gapSince  = "no sample has been taken since"
 )
 
@@ -64,6 +67,17 @@ func gaps(all []point, since, until time.Time) []Gap {
 	}
 	add(all[len(all)-1].at, until, gapSince)
 	return list
+}
+
+// doubtful notes up to when dates are uncertain.
+func doubtful(points []point, gaps *answer.Gaps) {
+	noted := map[string]bool{"": true}
+	for _, p := range slices.Backward(points) {
+		if !noted[p.doubt] {
+			noted[p.doubt] = true
+			gaps.Note("times", "those until "+stamp(p.at)+" are uncertain: "+p.doubt)
+		}
+	}
 }
 
 // stamp is a moment as documents have it.
