@@ -28,6 +28,9 @@ func TestTheRecorderTellsWhatFailed(t *testing.T) {
 	do(t, "systemctl", "daemon-reload")
 	do(t, "systemd-analyze", "verify", "--man=no", "sentinel-record.service", "sentinel-record.timer")
 	exposed(t, "sentinel-record.service")
+	if filter := do(t, "systemctl", "show", "--property=SystemCallFilter,ProtectClock", "sentinel-record.service"); !strings.Contains(filter, " adjtimex ") || !strings.Contains(filter, "ProtectClock=no") {
+		t.Errorf("a sample does not know whether its clock was synchronized:\n%s", filter)
+	}
 	if err := errors.Join(os.MkdirAll("/etc/sentinel", 0o755), os.WriteFile("/etc/sentinel/config.yaml", []byte("record: {resolver: false}\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
