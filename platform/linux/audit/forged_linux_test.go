@@ -105,6 +105,7 @@ func TestAListenerIsNotSSHForItsName(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
+	testenv.Program(t, "sshd", "openssh-server") // whose options are those of the command line below
 	const folder = "/mnt/x"
 	mounted(t, "/mnt")
 	if err := os.MkdirAll(folder, 0o755); err != nil {

@@ -15,7 +15,6 @@ import (
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/listeners"
-	"sentinel/platform/unix/sshdconf"
 )
 
 // maxFile bounds a configuration file, in bytes. A longer one is not read at all:
@@ -35,7 +34,7 @@ type machine struct {
 	processes  audit.Memo[processTable]
 	listeners  audit.Memo[listeners.Sockets]
 	mcpServers audit.Memo[mcpServers]
-	sshServer  audit.Memo[sshdconf.Server]
+	ssh        audit.Memo[sshServers]
 	sudoPolicy audit.Memo[sudoPolicy]
 }
 

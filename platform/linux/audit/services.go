@@ -23,7 +23,7 @@ func serviceChecks() []check {
 			ID: "services.exposed", Name: "Services reachable from outside", Severity: audit.Medium, Weight: 4,
 			Reference:   "CIS 2.1.22, Lynis NETW-3012",
 			Description: "Each service that others can reach can be attacked; stop those that nobody needs.",
-			Formula:     "PASS when nothing but SSH and clients listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. WARN otherwise, and when its rules do not say or cannot be read. Clients are programs of the system for DHCP, time, names and logs, run by root or an account of the system, at their UDP ports (68, 123, 323, 546) and at those of net.ipv4.ip_local_port_range, where they wait for an answer; the value says how many are left out. Where the process is not known, as without root, only the former count. Sockets of SCTP and DCCP are not looked at.",
+			Formula:     "PASS when nothing but SSH, whose settings the ssh checks judge, and clients listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. WARN otherwise, and when its rules do not say or cannot be read. Clients are programs of the system for DHCP, time, names and logs, run by root or an account of the system, at their UDP ports (68, 123, 323, 546) and at those of net.ipv4.ip_local_port_range, where they wait for an answer; the value says how many are left out. Where the process is not known, as without root, only the former count. Sockets of SCTP and DCCP are not looked at.",
 		}, Run: exposedServices},
 		{About: audit.About{
 			ID: "services.internal", Name: "Internal services not exposed", Severity: audit.High, Weight: 8,
@@ -112,13 +112,14 @@ func exposedServices(ctx context.Context, m *machine) audit.Finding {
 		return audit.Unread("sockets", err)
 	}
 	first, last := m.localPorts()
+	servers := m.sshServers(ctx)
 	leftOut := 0
 	exposed := sockets.All.Find(func(l listeners.Listener) bool {
 		client := m.isClient(l, first, last)
 		if client {
 			leftOut++
 		}
-		return !client && !m.isSSH(l)
+		return !client && !m.isSSH(l, servers)
 	})
 	return exposed.Judge(func(exposed []listeners.Listener) audit.Finding {
 		without := ""
@@ -168,13 +169,21 @@ func (m *machine) programOf(l listeners.Listener) (p procfs.Program, owner int, 
 }
 
 // isSSH goes by the program that listens, since a process is called what its owner likes, and by
-// the port where the program is not known. At port 22 it may be systemd, or a proxy, of root.
-func (m *machine) isSSH(l listeners.Listener) bool {
+// the port where the program is not known. At port 22 it may be systemd, or a proxy, of root. An sshd counts whose
+// settings the ssh checks judge.
+func (m *machine) isSSH(l listeners.Listener, servers sshServers) bool {
 	if l.Protocol != network.TCP || l.PID == 0 {
 		return l.Port() == listeners.TCP(22)
 	}
 	p, owner, ok := m.programOf(l)
-	return ok && owner == m.Owner && p.System && (l.Local.Port() == 22 || sshserver.Listens(p.Name()))
+	switch {
+	case !ok || owner != m.Owner || !p.System:
+		return false
+	case p.Name() == sshdName:
+		return servers.judged[l.PID]
+	default:
+		return l.Local.Port() == 22 || sshserver.Listens(p.Name())
+	}
 }
 
 // noneOf is a check that none of some ports can be reached.

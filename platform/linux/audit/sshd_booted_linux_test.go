@@ -49,9 +49,9 @@ func TestFilesSayOfSSHDWhatItSaysItself(t *testing.T) {
 	} {
 		dropIn(t, config)
 		m := &machine{Parts: live()}
-		both, err := m.sshd(t.Context())
-		if err != nil || both.Printed == nil || both.Files.Hole != nil {
-			t.Fatalf("%q: asked: %v, %v, hole %v", config, both.Printed != nil, err, both.Files.Hole)
+		both := m.sshServers(t.Context()).list[0]
+		if both.err != nil || both.Printed == nil || both.Files.Hole != nil {
+			t.Fatalf("%q: asked: %v, %v, hole %v", config, both.Printed != nil, both.err, both.Files.Hole)
 		}
 		alone := sshdconf.Server{Files: both.Files}
 		for keyword, standard := range sshDefaults() {

@@ -17,12 +17,17 @@ type sshdOptions struct {
 	set  []sshdconf.Setting
 }
 
-// sshdUnits are the names of the service on Debian and elsewhere.
-var sshdUnits = []string{"ssh.service", "sshd.service"}
+// sshdUnits are the names of the service on Debian and elsewhere, sshdTemplates those of the one that systemd starts
+// for each connection (systemd.socket(5), Accept).
+var (
+	sshdUnits     = []string{"ssh.service", "sshd.service"}
+	sshdTemplates = []string{"ssh@.service", "sshd@.service"}
+)
 
-// errSSHDOption says that the service has an option that is not passed on to sshd -T.
-var errSSHDOption = errors.New("the service of sshd has an option that cannot be judged")
+// errSSHDOption says that a server has an option that is not passed on to sshd -T.
+var errSSHDOption = errors.New("sshd has an option that cannot be judged")
 
+// sshdOptions are those of the service.
 func (m *machine) sshdOptions() (sshdOptions, error) {
 	command, err := m.commandOf(sshdUnits...)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,21 +29,9 @@ const maxIncluded = 1024
 // errNoSSH says that there is no SSH server to judge.
 var errNoSSH = errors.New("no SSH server is installed")
 
-// sshd returns the configuration of the server.
-func (m *machine) sshd(ctx context.Context) (sshdconf.Server, error) {
-	return m.sshServer.Get(func() (sshdconf.Server, error) { return m.readSSHD(ctx) })
-}
-
-func (m *machine) readSSHD(ctx context.Context) (sshdconf.Server, error) {
-	program := m.firstExisting("/usr/sbin/sshd", "/usr/bin/sshd", "/usr/local/sbin/sshd")
-	if program == "" {
-		return sshdconf.Server{}, errNoSSH
-	}
-	options, err := m.sshdOptions()
-	if err != nil {
-		return sshdconf.Server{}, err
-	}
-	file := cmp.Or(options.file, m.firstExisting("/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config"))
+// readSSHD returns the settings of the server with the options that it is started with.
+func (m *machine) readSSHD(ctx context.Context, program string, options sshdOptions) (sshdconf.Server, error) {
+	file := cmp.Or(options.file, m.sshdConfig())
 	if file == "" {
 		return sshdconf.Server{}, errors.New("there is a server and no sshd_config")
 	}
@@ -56,6 +45,11 @@ func (m *machine) readSSHD(ctx context.Context) (sshdconf.Server, error) {
 		s.Printed = sshdconf.Printed(m.command(ctx, sysexec.Command{Path: program, Args: options.arguments(), Timeout: sshdTimeout}))
 	}
 	return s, nil
+}
+
+// sshdConfig is the file of a server that is told none, "" where there is none.
+func (m *machine) sshdConfig() string {
+	return m.firstExisting("/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config")
 }
 
 // firstExisting returns the first of the names that exists, "" for none.
@@ -75,14 +69,36 @@ type sshRule struct {
 	set      string // the line to write
 }
 
+// run judges every server; the worst of them counts.
 func (r sshRule) run(ctx context.Context, m *machine) audit.Finding {
-	s, err := m.sshd(ctx)
-	if errors.Is(err, errNoSSH) {
-		return audit.NotApplicable(err.Error())
+	servers := m.sshServers(ctx).list
+	if len(servers) == 0 {
+		return audit.NotApplicable(errNoSSH.Error())
 	}
-	if err != nil {
-		return audit.Unread("sshd_config", err)
+	findings := make([]audit.Finding, len(servers))
+	for i, s := range servers {
+		findings[i] = r.of(s)
 	}
+	return slices.MaxFunc(findings, func(a, b audit.Finding) int { return cmp.Compare(gravity(a), gravity(b)) })
+}
+
+// gravity puts what is not known before what is good.
+func gravity(f audit.Finding) int {
+	return slices.Index([]audit.Status{audit.Pass, "", audit.Warn, audit.Fail}, f.Status)
+}
+
+func (r sshRule) of(s sshServer) audit.Finding {
+	if s.err != nil {
+		return audit.Unread(cmp.Or(s.command, "sshd_config"), s.err)
+	}
+	f := r.judgeSettings(s.Server)
+	if s.command != "" && f.Status != audit.Pass {
+		f.Value, f.Fix = f.Value+"; of "+s.command, "Set "+r.set+" for it, or stop it: sudo kill "+strconv.Itoa(s.pid)
+	}
+	return f
+}
+
+func (r sshRule) judgeSettings(s sshdconf.Server) audit.Finding {
 	values := map[string]string{}
 	var shown, evidence []string
 	for _, keyword := range r.keywords {
@@ -161,22 +177,21 @@ func sshPermissions(ctx context.Context, m *machine) audit.Finding {
 	for _, name := range names {
 		places = append(places, filepath.Join(places[2], name))
 	}
-	server, err := m.sshd(ctx)
-	if !errors.Is(err, errNoSSH) && !hostfile.Missing(err) && err != nil {
-		v.noteUnread("sshd_config", err)
+	for _, server := range m.sshServers(ctx).list {
+		places = append(places, server.Files.Places...)
+		if err := cmp.Or(server.err, server.Files.Hole); err != nil && !hostfile.Missing(err) {
+			v.noteUnread(cmp.Or(server.command, "sshd_config"), err)
+		}
 	}
 	seen := 0
-	for _, place := range once(append(places, server.Files.Places...)) {
+	for _, place := range once(places) {
 		before := v.seen
 		v.check(m, place, func(f hostfile.Meta) bool { return f.UID == m.Owner && f.Mode&0o022 == 0 })
 		v.checkPath(m, place)
 		seen += min(1, v.seen-before)
 	}
-	if server.Files.Hole != nil {
-		v.noteUnread("sshd_config", server.Files.Hole)
-	}
 	switch {
-	case m.firstExisting("/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config") == "":
+	case m.sshdConfig() == "":
 		return audit.NotApplicable(errNoSSH.Error())
 	case len(v.wrong) > 0:
 		return audit.Failed("Users other than root can write it", "Make each file and folder root's alone: sudo chown root FILE && sudo chmod go-w FILE").With(v.wrong...)

@@ -158,9 +158,9 @@ func TestWhatSSHDSaysWinsOverItsFiles(t *testing.T) {
 		{"not root", answers{out: "x11forwarding yes\n"}, 1000, "no", "/etc/ssh/sshd_config:1: x11forwarding no"},
 	} {
 		m := &machine{Parts: Parts{Root: root, Runner: c.runner, EUID: c.euid}}
-		s, err := m.sshd(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		s := m.sshServers(t.Context()).list[0]
+		if s.err != nil {
+			t.Fatal(s.err)
 		}
 		got, known := s.Setting("x11forwarding", "no")
 		if got.Value != c.value || !known || got.String() != c.evidence {
