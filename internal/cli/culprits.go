@@ -16,13 +16,16 @@ import (
 // processor.
 const idlePercent = 10
 
-// cpuUsers names the processes that keep the processor busy.
-func cpuUsers(list []processes.Process) string {
+// cpuUsers names the processes that keep the processor busy, and what those that have ended used.
+func cpuUsers(r processes.Ranking) string {
 	var names []string
-	for _, p := range list {
+	for _, p := range r.Processes {
 		if p.CPUPercent >= idlePercent {
 			names = append(names, fmt.Sprintf("%s %.0f %%", processText(p), p.CPUPercent))
 		}
+	}
+	if r.UnattributedPercent != nil {
+		names = append(names, fmt.Sprintf("%s %.0f %%", r.Unattributed, *r.UnattributedPercent))
 	}
 	if len(names) == 0 {
 		return ""

@@ -10,10 +10,13 @@ import (
 
 func TestCulpritsAreNamedWithTheirShare(t *testing.T) {
 	list := []processes.Process{{PID: 7, Name: "stress", User: "ann", CPUPercent: 187.4, MemoryMB: 2048}, {PID: 8, Name: "idle", CPUPercent: 3, MemoryMB: 1}}
-	if got := cpuUsers(list); got != `"stress" (PID 7, ann) 187 % of a core` {
+	if got := cpuUsers(processes.Ranking{Processes: list}); got != `"stress" (PID 7, ann) 187 % of a core` {
 		t.Errorf("%q", got)
 	}
-	if got := cpuUsers(list[1:]); got != "" {
+	if got := cpuUsers(processes.Ranking{Processes: list, UnattributedPercent: new(96.5), Unattributed: "processes that have ended"}); got != `"stress" (PID 7, ann) 187 %, processes that have ended 96 % of a core` {
+		t.Errorf("%q", got)
+	}
+	if got := cpuUsers(processes.Ranking{Processes: list[1:]}); got != "" {
 		t.Errorf("an idle process is behind nothing: %q", got)
 	}
 	if got := memoryUsers(list); got != `"stress" (PID 7, ann) 2.0 GiB, "idle" (PID 8, user unknown) 1.0 MiB` {

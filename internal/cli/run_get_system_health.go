@@ -150,7 +150,9 @@ type baseline struct {
 // baseline takes it, and waits for a window to pass, unless the recorder has one that is young enough.
 func (s session) baseline(ctx context.Context, last *recorder.Last, age time.Duration) (baseline, error) {
 	if last != nil && age >= leastAge && last.CPU.Spans() {
-		return baseline{table: last.Table(age), cpu: last.CPU, began: time.Now().Add(-age), recorded: true}, nil
+		table := last.Table(age)
+		table.Busy = time.Duration(last.CPU.Tasks) * last.CPU.Tick
+		return baseline{table: table, cpu: last.CPU, began: time.Now().Add(-age), recorded: true}, nil
 	}
 	var b baseline
 	b.table, b.tableErr = deadline.Call(ctx, partLimit, s.host.Processes.Table)
@@ -187,7 +189,7 @@ func (d *healthDocument) measure(ctx context.Context, s session, before baseline
 	d.Behind = func(resource string) string {
 		switch resource {
 		case "cpu":
-			return cpuUsers(ranking.Processes)
+			return cpuUsers(ranking)
 		case "memory":
 			return memoryUsers(processes.Rank(ctx, s.host.Processes, before.table, after, processes.Options{Count: topRowsInHealth, Sort: "memory", Brief: true}).Processes)
 		default:

@@ -19,6 +19,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/fault"
+	"sentinel/internal/health"
 	"sentinel/internal/host"
 	"sentinel/internal/host/local"
 	"sentinel/internal/lockfile"
@@ -107,6 +108,14 @@ func TestHealthGoesByTheLastSample(t *testing.T) {
 				t.Errorf("measured over %v ms: %s", window, raw)
 			}
 		})
+	}
+}
+
+func TestTheLastSampleTellsWhatProcessesHadUsed(t *testing.T) {
+	last := &recorder.Last{CPU: health.CPUSample{All: health.CPUTimes{Total: 7000}, Tasks: 6000, Tick: 10 * time.Millisecond}}
+	got, err := session{}.baseline(t.Context(), last, time.Minute)
+	if err != nil || !got.recorded || got.table.Busy != time.Minute {
+		t.Errorf("recorded %v, busy %v, %v", got.recorded, got.table.Busy, err)
 	}
 }
 

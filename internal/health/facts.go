@@ -23,6 +23,8 @@ type CPUSample struct {
 	Count int           // of cores, where Cores is nil
 	// Waiting is the part of All.Idle in which a task waited for a disk; 0 where that is not told.
 	Waiting uint64
+	// Tasks is the part of All that processes used, and not interrupts; 0 where that is not told.
+	Tasks uint64
 	// Container says that the times are those of the container alone, from the first sample of this
 	// run on. What spans several runs goes by Used.
 	Container bool

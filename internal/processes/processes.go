@@ -19,6 +19,7 @@ type Sample struct {
 	Name        string
 	State       byte          // as in proc_pid_stat(5): R, S, D, Z, T, I, ...
 	CPU         time.Duration // user and system time since the process began
+	Reaped      time.Duration // the same of children that it has waited for, and of theirs; 0 where that is not told
 	Start       string        // opaque; equal only for the same process
 	MemoryBytes uint64        // resident
 	Read        time.Time     // when, on the monotonic clock
@@ -29,6 +30,9 @@ type Table struct {
 	Samples     []Sample
 	MemoryTotal uint64 // bytes of the machine; 0 when it could not be read
 	Hidden      bool   // the system hides processes of other users from this one
+	// Busy is what all processes of the machine have used since boot; 0 where that is not known, or where
+	// Samples does not have all of them.
+	Busy time.Duration
 }
 
 // Details are what only shown rows need.
@@ -75,12 +79,15 @@ type Process struct {
 
 // A Ranking answers get_top_processes.
 type Ranking struct {
-	Processes      []Process   `json:"processes"`       // the busiest first
-	ProcessesTotal int         `json:"processes_total"` // processes of this machine
-	Truncated      bool        `json:"truncated"`       // processes does not show all
-	SortedBy       string      `json:"sorted_by"`       // cpu or memory
-	WindowMS       int64       `json:"window_ms"`       // over which cpu_percent was measured
-	Unavailable    answer.Gaps `json:"unavailable"`     // what could not be read, and why
+	Processes      []Process `json:"processes"`       // the busiest first
+	ProcessesTotal int       `json:"processes_total"` // processes of this machine
+	Truncated      bool      `json:"truncated"`       // processes does not show all
+	SortedBy       string    `json:"sorted_by"`       // cpu or memory
+	WindowMS       int64     `json:"window_ms"`       // over which cpu_percent was measured
+	// UnattributedPercent is what processes that ended within the window used, which have no row: 100 is one core; absent where it is little.
+	UnattributedPercent *float64    `json:"unattributed_percent,omitempty"`
+	Unattributed        string      `json:"-"`           // the same in words; "" where it is absent
+	Unavailable         answer.Gaps `json:"unavailable"` // what could not be read, and why
 }
 
 // Shorten cuts the longest command lines to half of what they are; false when none is long any more.

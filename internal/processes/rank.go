@@ -42,7 +42,7 @@ type usage struct {
 }
 
 // Rank orders the processes of after by what they used since before. Processes
-// that ended in between are left out.
+// that ended in between are left out; what they used is said if it is much.
 func Rank(ctx context.Context, source Source, before, after Table, o Options) Ranking {
 	used := measure(before, after)
 	shown := first(used, o.Count, order(o.Sort))
@@ -63,6 +63,7 @@ func Rank(ctx context.Context, source Source, before, after Table, o Options) Ra
 		r.Processes = append(r.Processes, p)
 	}
 	r.Unavailable = missing(after, r.Processes)
+	r.lost(ctx, source, before, after, used)
 	if n := len(locked); n > 0 {
 		r.Unavailable.Note("processes.command", "of "+humanize.Count(n, "process", "processes")+", "+strings.Join(locked[:min(n, 3)], ", ")+": "+ErrLocked.Error())
 	}

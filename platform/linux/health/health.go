@@ -100,7 +100,7 @@ func (s source) cpu(context.Context) (health.CPUSample, error) {
 			return health.CPUSample{}, errors.Join(errHostCPU, err)
 		}
 	}
-	sample := health.CPUSample{All: health.CPUTimes(c.All), Own: ownTime(), Tick: tick, Waiting: c.Waiting}
+	sample := health.CPUSample{All: health.CPUTimes(c.All), Own: ownTime(), Tick: tick, Waiting: c.Waiting, Tasks: c.Tasks}
 	for _, core := range c.Cores {
 		sample.Cores = append(sample.Cores, health.CPUTimes(core))
 	}

@@ -32,7 +32,13 @@ type Source struct {
 
 	mu   sync.Mutex // of what follows
 	at   time.Time  // when the last table was read
-	last []procfs.Process
+	last snapshot
+}
+
+// A snapshot is a table, and what all processes had used when it was read.
+type snapshot struct {
+	rows []procfs.Process
+	busy time.Duration // 0 where the rows are not all of the machine
 }
 
 var _ processes.Source = (*Source)(nil)
@@ -66,7 +72,10 @@ const (
 
 // Recent returns a table that may be a second old, so that all who judge processes for one report
 // read it once. Nobody may change it.
-func (s *Source) Recent(ctx context.Context) ([]procfs.Process, error) { return s.read(ctx, recent) }
+func (s *Source) Recent(ctx context.Context) ([]procfs.Process, error) {
+	last, err := s.read(ctx, recent)
+	return last.rows, err
+}
 
 // Daemon reports whether a process of a table is a daemon of the system with one of the names: see [procfs.FS.Daemon].
 func (s *Source) Daemon(p procfs.Process, names []string) (bool, error) {
@@ -74,28 +83,40 @@ func (s *Source) Daemon(p procfs.Process, names []string) (bool, error) {
 }
 
 // read returns a table that is not older than age. Who comes while it is read waits for it.
-func (s *Source) read(ctx context.Context, age time.Duration) ([]procfs.Process, error) {
+func (s *Source) read(ctx context.Context, age time.Duration) (snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.last != nil && time.Since(s.at) < age {
+	if s.last.rows != nil && time.Since(s.at) < age {
 		return s.last, nil
 	}
 	at := time.Now()
+	cpu, busyErr := s.proc.CPU()
 	rows, err := s.proc.Processes(ctx)
 	if err != nil {
-		return nil, err
+		return snapshot{}, err
 	}
-	s.at, s.last = at, rows
-	return rows, nil
+	s.at, s.last = at, snapshot{rows: rows}
+	if busyErr == nil && slices.ContainsFunc(rows, isKernel) {
+		s.last.busy = time.Duration(cpu.Tasks) * tick
+	}
+	return s.last, nil
+}
+
+// isKernel reports whether p is kthreadd, which only a table of the whole machine has: a PID namespace of
+// a container has none, and hidepid (proc(5)) hides it from users.
+func isKernel(p procfs.Process) bool {
+	const kernelThread = 0x00200000 // PF_KTHREAD, include/linux/sched.h
+	return p.PID == 2 && p.Flags&kernelThread != 0
 }
 
 // Table implements [processes.Source].
 func (s *Source) Table(ctx context.Context) (processes.Table, error) {
-	rows, err := s.read(ctx, sampled)
+	last, err := s.read(ctx, sampled)
 	if err != nil {
 		return processes.Table{}, err
 	}
-	t := processes.Table{Samples: make([]processes.Sample, len(rows))}
+	rows := last.rows
+	t := processes.Table{Samples: make([]processes.Sample, len(rows)), Busy: last.busy}
 	if m, err := s.proc.Memory(); err == nil {
 		t.MemoryTotal = m.Total
 	}
@@ -107,6 +128,7 @@ func (s *Source) Table(ctx context.Context) (processes.Table, error) {
 		t.Samples[i] = processes.Sample{
 			PID: r.PID, Name: r.Name, State: r.State,
 			CPU:         time.Duration(r.Ticks) * tick,
+			Reaped:      time.Duration(r.Reaped) * tick,
 			Start:       s.start(r.ProcessStat),
 			MemoryBytes: r.RSSPages * page,
 			Read:        r.Read,

@@ -39,13 +39,20 @@ func TestSamplesCarryTimesMemoryAndAnIdentity(t *testing.T) {
 	got.Read = time.Time{}
 	want := processes.Sample{
 		PID: 2107, Name: "firefox-esr", State: 'R', CPU: 242066 * 10 * time.Millisecond,
-		Start: "6b1f0c2e.3999", MemoryBytes: 161204 * uint64(os.Getpagesize()),
+		Reaped: 0, Start: "6b1f0c2e.3999", MemoryBytes: 161204 * uint64(os.Getpagesize()),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if whole.MemoryTotal != 16084712<<10 || whole.Hidden {
-		t.Errorf("memory %d, hidden %v", whole.MemoryTotal, whole.Hidden)
+	if whole.MemoryTotal != 16084712<<10 || whole.Hidden || whole.Busy != (2521860+14560+787844)*10*time.Millisecond {
+		t.Errorf("memory %d, hidden %v, busy %v", whole.MemoryTotal, whole.Hidden, whole.Busy)
+	}
+}
+
+// A container sees its own processes, and the times of its host.
+func TestTimesOfAHostAreNotThoseOfAContainer(t *testing.T) {
+	if whole, _ := table(t, New(hosts+"container")); whole.Busy != 0 || len(whole.Samples) == 0 {
+		t.Errorf("busy %v, with %d processes", whole.Busy, len(whole.Samples))
 	}
 }
 

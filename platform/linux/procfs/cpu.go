@@ -20,6 +20,7 @@ type CPU struct {
 	All     CPUTimes
 	Cores   []CPUTimes
 	Waiting uint64 // of all cores: idle, while a task waited for a disk (iowait); inside Idle
+	Tasks   uint64 // of all cores: user, nice and system, which is what processes and kernel threads used; interrupts are not in it
 }
 
 // CPU reads /proc/stat.
@@ -34,12 +35,12 @@ func parseCPU(b []byte) (CPU, error) {
 		if !isCPU {
 			continue
 		}
-		times, waiting, err := parseCPUTimes(rest)
+		times, of, err := parseCPUTimes(rest)
 		if err != nil {
 			return CPU{}, fmt.Errorf("%s: %w", name, err)
 		}
 		if len(core) == 0 {
-			c.All, c.Waiting, found = times, waiting, true
+			c.All, c.Waiting, c.Tasks, found = times, of.waiting, of.tasks, true
 		} else {
 			c.Cores = append(c.Cores, times)
 		}
@@ -50,32 +51,38 @@ func parseCPU(b []byte) (CPU, error) {
 	return c, nil
 }
 
+// kinds are parts of what a cpu line tells.
+type kinds struct{ waiting, tasks uint64 }
+
 // parseCPUTimes reads user nice system idle iowait irq softirq steal; guest and guest_nice follow
 // and are skipped, as user and nice include them.
-func parseCPUTimes(b []byte) (t CPUTimes, waiting uint64, err error) {
-	const states, idle, iowait, steal = 8, 3, 4, 7
+func parseCPUTimes(b []byte) (t CPUTimes, of kinds, err error) {
+	const states, system, idle, iowait, steal = 8, 2, 3, 4, 7
 	fields := bytes.Fields(b)
 	if len(fields) < states {
-		return CPUTimes{}, 0, ErrFormat
+		return CPUTimes{}, kinds{}, ErrFormat
 	}
 	for i, field := range fields[:states] {
 		n, ok := number(field)
 		if !ok || n > 1<<60 {
-			return CPUTimes{}, 0, ErrFormat
+			return CPUTimes{}, kinds{}, ErrFormat
 		}
 		t.Total += n
 		if i == idle || i == iowait {
 			t.Idle += n
 		}
+		if i <= system {
+			of.tasks += n
+		}
 		switch i {
 		case iowait:
-			waiting = n
+			of.waiting = n
 		case steal:
 			t.Stolen = n
 		}
 	}
 	if t.Total == 0 {
-		return CPUTimes{}, 0, ErrFormat
+		return CPUTimes{}, kinds{}, ErrFormat
 	}
-	return t, waiting, nil
+	return t, of, nil
 }

@@ -15,7 +15,7 @@ const cpuFile = "cpu  300 20 100 8000 40 0 30 10 7 5\ncpu0 100 10 50 4000 20 0 1
 
 func TestCPUTimesCountGuestOnceAndWaitingAsIdle(t *testing.T) {
 	got, err := parseCPU([]byte(cpuFile))
-	want := CPU{All: CPUTimes{Total: 8500, Idle: 8040, Stolen: 10}, Cores: []CPUTimes{{4200, 4020, 10}, {4300, 4020, 0}}, Waiting: 40}
+	want := CPU{All: CPUTimes{Total: 8500, Idle: 8040, Stolen: 10}, Cores: []CPUTimes{{4200, 4020, 10}, {4300, 4020, 0}}, Waiting: 40, Tasks: 420}
 	if err != nil || !cmp.Equal(got, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}

@@ -19,6 +19,7 @@ type ProcessStat struct {
 	Terminal  uint32 // 7: device number of the controlling terminal, as new_encode_dev makes it; 0 for none
 	Flags     uint64 // 9: PF_KTHREAD is 0x00200000
 	Ticks     uint64 // 14 + 15: user and system time in clock ticks (100 a second)
+	Reaped    uint64 // 16 + 17: the same of the children that it has waited for, and of theirs; 0 where not told
 	Threads   uint64 // 20
 	Start     uint64 // 22: clock ticks after boot
 	RSSPages  uint64 // 24
@@ -92,8 +93,19 @@ func (p *ProcessStat) numbers(fields [][]byte) error {
 	}
 	p.Session, p.Terminal = int(max(session, 0)), uint32(terminal)
 	p.Ticks = user + system
+	p.Reaped = reaped(fields[16-3], fields[17-3])
 	p.Headless = p.State == 'Z' && p.Threads > 1
 	return nil
+}
+
+// reaped adds two times that the kernel prints as signed numbers.
+func reaped(user, system []byte) uint64 {
+	u, ok1 := number(user)
+	s, ok2 := number(system)
+	if !ok1 || !ok2 || u > maxTicks || s > maxTicks {
+		return 0
+	}
+	return u + s
 }
 
 // splitInto fills dst with the blank-separated words of b, without allocating. It fails when the

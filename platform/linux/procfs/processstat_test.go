@@ -21,7 +21,7 @@ func TestProcessStatReadsTheDocumentedFields(t *testing.T) {
 	got, err := parseProcessStat([]byte(statLine("nginx")))
 	want := ProcessStat{
 		PID: 812, Name: "nginx", State: 'S', ParentPID: 1, Session: 810, Terminal: 34816, Flags: 4194304,
-		Ticks: 1605, Threads: 4, Start: 99231, RSSPages: 2107,
+		Ticks: 1605, Reaped: 16, Threads: 4, Start: 99231, RSSPages: 2107,
 	}
 	if err != nil || !cmp.Equal(got, want) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
