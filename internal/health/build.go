@@ -156,9 +156,16 @@ func (r *Report) disks(f Facts, rows int, gaps *answer.Gaps) {
 	}
 	r.Disks = []Disk{}
 	var unknown []answer.Place
+	total := 0
 	for _, d := range *f.Disks {
+		list := &r.Disks
+		if d.InMemory {
+			list = &r.inMemory
+		} else {
+			total++
+		}
 		if d.Err == nil {
-			r.Disks = append(r.Disks, newDisk(d))
+			*list = append(*list, newDisk(d))
 			continue
 		}
 		unknown = append(unknown, answer.Place{Field: "disks." + sanitize.Text(cmp.Or(d.Mountpoint, d.Device), maxPlace), Reason: answer.Reason(d.Err)})
@@ -169,7 +176,6 @@ func (r *Report) disks(f Facts, rows int, gaps *answer.Gaps) {
 	slices.SortStableFunc(r.Disks, func(a, b Disk) int {
 		return cmp.Or(cmp.Compare(b.fullness(), a.fullness()), cmp.Compare(a.Mountpoint, b.Mountpoint))
 	})
-	total := len(*f.Disks)
 	r.DisksTotal = &total
 	r.Disks = r.Disks[:min(rows, len(r.Disks))]
 }

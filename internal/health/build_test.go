@@ -119,6 +119,23 @@ func TestListsAreCutAndTheirTotalsAreNot(t *testing.T) {
 	}
 }
 
+func TestFullFileSystemInMemoryIsAReasonAndNoDisk(t *testing.T) {
+	tmp, shm, run := diskAt("/tmp", 100, 1), diskAt("/dev/shm", 2, 99), diskAt("/run", 50, 1)
+	list := []DiskFacts{diskAt("/", 50, 1), tmp, shm, run}
+	for i := range list[1:] {
+		list[1+i].InMemory, list[1+i].Device = true, "tmpfs"
+	}
+	got, _ := built(Facts{Disks: &list}, -1)
+	got.Judge(Thresholds{"disk": {Level: Level{85, 95}}})
+	var reasons []string
+	for _, r := range got.ThreatReasons {
+		reasons = append(reasons, r.Code+" "+r.Severity+" "+r.Object)
+	}
+	if diff := cmp.Diff([]string{"DISK_FULL CRITICAL /tmp", "INODES_FULL CRITICAL /dev/shm"}, reasons); diff != "" || len(got.Disks) != 1 || *got.DisksTotal != 1 {
+		t.Errorf("%d disks of %d: %s", len(got.Disks), *got.DisksTotal, diff)
+	}
+}
+
 func TestNoDisksAndNoFailedUnitsAreEmptyLists(t *testing.T) {
 	got, _ := built(Facts{Disks: &[]DiskFacts{}, FailedUnits: &[]Unit{}}, -1)
 	if got.Disks == nil || got.FailedUnits == nil || *got.DisksTotal != 0 || *got.FailedUnitsTotal != 0 {

@@ -15,7 +15,7 @@ import (
 // a table of them.
 var disk = Figure{
 	Key:     "disk",
-	Help:    "percent used, bytes or inodes, of each writable local file system",
+	Help:    "percent used, bytes or inodes, of each writable local file system, and of those in memory at /tmp, /var/tmp, /run, /run/lock and /dev/shm",
 	Unit:    "%",
 	Default: Threshold{Level: Level{85, 95}},
 	Max:     100,
@@ -28,7 +28,7 @@ var disk = Figure{
 		return parts
 	},
 	Reasons: func(r *Report, t Thresholds) (reasons []Reason) {
-		for _, d := range r.Disks {
+		for _, d := range slices.Concat(r.Disks, r.inMemory) {
 			for _, reason := range d.reasons(t["disk"].Level) {
 				reason.Object = d.Mountpoint
 				reasons = append(reasons, reason)

@@ -109,6 +109,7 @@ type DiskFacts struct {
 	Size, Used, Available          uint64 // bytes
 	Inodes, InodesUsed             uint64 // 0 where the file system has no fixed number
 	ReadOnly                       bool
+	InMemory                       bool  // no disk, and not listed: judged alone
 	Err                            error // why its sizes are not known
 }
 

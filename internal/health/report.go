@@ -86,7 +86,8 @@ type Swap struct {
 	Grows       bool    `json:"grows,omitempty"` // macOS adds some when it needs it: full means nothing
 }
 
-// A Disk is one mounted local file system.
+// A Disk is one mounted local file system. A tmpfs is none, but where the root is one; those at /tmp, /var/tmp, /run,
+// /run/lock and /dev/shm are a reason when they are full.
 type Disk struct {
 	Mountpoint        string   `json:"mountpoint"`                    // where it is mounted
 	Device            string   `json:"device"`                        // that is mounted
@@ -172,4 +173,5 @@ type Report struct {
 	Behind func(resource string) string `json:"-"`
 
 	readings map[string]Reading
+	inMemory []Disk // file systems that are judged and not listed
 }

@@ -21,11 +21,11 @@ const atOnce = 16
 // that answer are reported.
 const disksLimit = 2 * time.Second
 
-// disks reads the usage of every local file system.
+// disks reads the usage of every local file system, and of those in memory that others need room in.
 func (s source) disks(ctx context.Context) ([]health.DiskFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, disksLimit)
 	defer cancel()
-	list, err := s.mounts.Local()
+	list, err := s.mounts.Fillable()
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (s source) disks(ctx context.Context) ([]health.DiskFacts, error) {
 func disk(ctx context.Context, fs *mounts.FS, m mounts.Mount) health.DiskFacts {
 	u, err := fs.Usage(ctx, m.Mountpoint)
 	return health.DiskFacts{
-		Mountpoint: m.Mountpoint, Device: m.Source, FileSystem: m.Type, ReadOnly: m.ReadOnly,
+		Mountpoint: m.Mountpoint, Device: m.Source, FileSystem: m.Type, ReadOnly: m.ReadOnly, InMemory: m.InMemory(),
 		Size: u.Size, Used: u.Used, Available: u.Available, Inodes: u.Inodes, InodesUsed: u.InodesUsed, Err: err,
 	}
 }

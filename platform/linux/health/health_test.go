@@ -121,6 +121,24 @@ func TestContainerReadsItsOwnPressureAndNotTheMachines(t *testing.T) {
 	}
 }
 
+func TestFileSystemsInMemoryThatOthersNeedAreAsked(t *testing.T) {
+	root := t.TempDir()
+	const table = "1 0 0:2 / / rw - tmpfs tmpfs rw\n2 1 0:3 / /tmp rw - tmpfs tmpfs rw\n3 1 0:4 / /run rw - tmpfs tmpfs rw\n4 1 0:5 / /srv rw - tmpfs tmpfs rw\n" +
+		"5 1 0:6 / /dev/shm rw - tmpfs tmpfs rw\n6 1 0:3 /x /var/tmp rw - tmpfs tmpfs rw\n7 5 8:1 / /dev/shm rw - ext4 /dev/sda1 rw\n"
+	if err := errors.Join(os.MkdirAll(filepath.Join(root, "proc", "self"), 0o700), os.WriteFile(filepath.Join(root, "proc", "self", "mountinfo"), []byte(table), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var asked []string
+	disks, err := on(root, func(string) (mounts.Usage, error) { return mounts.Usage{Size: 100, Used: 100}, nil }).Disks(t.Context())
+	for _, d := range disks {
+		asked = append(asked, fmt.Sprintf("%s %s %d/%d in memory %v", d.Mountpoint, d.FileSystem, d.Used, d.Size, d.InMemory))
+	}
+	want := []string{"/ tmpfs 100/100 in memory false", "/run tmpfs 100/100 in memory true", "/tmp tmpfs 100/100 in memory true", "/dev/shm ext4 100/100 in memory false"}
+	if diff := cmp.Diff(want, asked); diff != "" || err != nil {
+		t.Errorf("%v: %s", err, diff)
+	}
+}
+
 // Forty hanging disks take sixteen threads and two seconds, and hide no disk that has answered
 // before.
 func TestDeadDisksCostTheirOwnRowsOnly(t *testing.T) {

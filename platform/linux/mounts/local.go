@@ -64,12 +64,24 @@ func (fs *FS) WithStatfs(ask func(mountpoint string) (Usage, error)) *FS {
 // read-only images (squashfs of snaps, CD-ROMs), further mounts of a device and mounts that are
 // hidden by others are left out. The root comes first, then shallow paths before deep ones; what has no path that
 // anybody could use comes last, and its usage is [ErrFar].
-func (fs *FS) Local() ([]Mount, error) {
+func (fs *FS) Local() ([]Mount, error) { return fs.list() }
+
+// memoryDirs are where a file system in memory stops the work of others once it is full. Every user can write to all
+// of them but /run.
+var memoryDirs = []string{"/tmp", "/var/tmp", "/run", "/run/lock", "/dev/shm"}
+
+// Fillable returns what [FS.Local] does, and the tmpfs that are mounted at memoryDirs.
+func (fs *FS) Fillable() ([]Mount, error) { return fs.list(memoryDirs...) }
+
+// InMemory reports whether a mount is one that Local leaves out.
+func (m Mount) InMemory() bool { return m.Type == "tmpfs" && m.Mountpoint != "/" }
+
+func (fs *FS) list(inMemory ...string) ([]Mount, error) {
 	table, err := fs.Table()
 	if err != nil {
 		return nil, err
 	}
-	list := local(table)
+	list := local(table, inMemory...)
 	for i := range list {
 		list[i].Source = fs.sourceOf(list[i])
 	}
@@ -78,11 +90,12 @@ func (fs *FS) Local() ([]Mount, error) {
 
 func (fs *FS) path(name string) string { return filepath.Join(fs.root, name) }
 
-func local(table []*mountinfo.Info) []Mount {
+func local(table []*mountinfo.Info, inMemory ...string) []Mount {
 	t := newTree(table)
 	kept := make([]*mountinfo.Info, 0, 16)
 	for _, m := range table {
-		if holdsData(m) && (m.Mountpoint == "" || t.visible(m)) {
+		holds := holdsData(m) || m.FSType == "tmpfs" && slices.Contains(inMemory, m.Mountpoint)
+		if holds && (m.Mountpoint == "" || t.visible(m)) {
 			kept = append(kept, m)
 		}
 	}
