@@ -179,12 +179,12 @@ func (a *Allowing) Do(ctx context.Context) (Allowed, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), doLimit)
 	defer cancel()
 	if a.confirm {
-		t, lasting, why, err := a.trials.confirm(ctx, a.source, a.trial)
+		t, lasting, remark, err := a.trials.confirm(ctx, a.source, a.trial)
 		if err != nil {
 			return Allowed{}, err
 		}
 		done.Persistent = &lasting
-		done.Details = subject(t.Allowed, "was confirmed and stays", "were confirmed and stay") + " let in by " + t.Change.Manager + ". " + afterReboot(lasting, why)
+		done.Details = subject(t.Allowed, "was confirmed and stays", "were confirmed and stay") + " let in by " + t.Change.Manager + ". " + afterReboot(lasting, remark)
 		return done, nil
 	}
 	release, err := a.trials.lock(ctx)
@@ -214,9 +214,9 @@ func (a *Allowing) letIn(ctx context.Context) (Allowed, error) {
 		done.Details = sanitize.Text(begun+a.trial.howToConfirm(done.ConfirmWithin)+" "+a.audience()+a.note, 1200)
 		return done, nil
 	}
-	lasting, why := a.loaded.Keep(ctx)
+	lasting, remark := a.loaded.Keep(ctx)
 	done.Persistent = &lasting
-	done.Details = sanitize.Text(begun+afterReboot(lasting, why)+" "+a.audience()+a.note, 1200)
+	done.Details = sanitize.Text(begun+afterReboot(lasting, remark)+" "+a.audience()+a.note, 1200)
 	return done, nil
 }
 
@@ -260,9 +260,9 @@ func loadedBy(m Manager, f Facts, s Status) (Loaded, error) {
 }
 
 // afterReboot returns a sentence about the next boot.
-func afterReboot(lasting bool, why string) string {
+func afterReboot(lasting bool, remark string) string {
 	if lasting {
-		return "That holds after a reboot, too."
+		return strings.TrimSpace("That holds after a reboot, too. " + remark)
 	}
-	return "It does not outlast a reboot: " + why + "."
+	return "It does not outlast a reboot: " + remark + "."
 }

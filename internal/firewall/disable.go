@@ -215,13 +215,13 @@ func (d *Disabling) endTrial(ctx context.Context) (Disablement, error) {
 
 // keep confirms that the firewall stays off.
 func (d *Disabling) keep(ctx context.Context) (Disablement, error) {
-	t, lasting, why, err := d.trials.confirm(ctx, d.source, d.trial)
+	t, lasting, remark, err := d.trials.confirm(ctx, d.source, d.trial)
 	if err != nil {
 		return Disablement{}, err
 	}
 	done := d.result
 	done.Persistent = &lasting
-	done.Details = sanitize.Text("It was confirmed that the firewall ("+t.Change.Manager+") stays off. "+afterReboot(lasting, why)+" Switch it on again: sudo sentinel --fix-firewall", 900)
+	done.Details = sanitize.Text("It was confirmed that the firewall ("+t.Change.Manager+") stays off. "+afterReboot(lasting, remark)+" Switch it on again: sudo sentinel --fix-firewall", 900)
 	return done, nil
 }
 
@@ -244,8 +244,8 @@ func (d *Disabling) switchOff(ctx context.Context) (Disablement, error) {
 		done.Details = sanitize.Text(said+d.trial.howToConfirm(done.ConfirmWithin)+" "+d.exposed("became")+d.note, 1200)
 		return done, nil
 	}
-	lasting, why := d.loaded.Keep(ctx)
+	lasting, remark := d.loaded.Keep(ctx)
 	done.Persistent = &lasting
-	done.Details = sanitize.Text(said+afterReboot(lasting, why)+" "+d.exposed("became")+d.note, 1200)
+	done.Details = sanitize.Text(said+afterReboot(lasting, remark)+" "+d.exposed("became")+d.note, 1200)
 	return done, nil
 }

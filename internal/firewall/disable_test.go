@@ -39,7 +39,9 @@ func TestFirewallIsOffForATrialAndStaysOffOnceConfirmed(t *testing.T) {
 	if got, err := planDisable(t, m, DisableOptions{Trials: trials}).Do(t.Context()); err != nil || got.Changed || got.ConfirmWithin != 120 || !strings.Contains(got.Details, "--disable-firewall --confirm") {
 		t.Errorf("again: %+v, %v", got, err)
 	}
-	if got, err := planDisable(t, m, DisableOptions{Confirm: true, Trials: trials}).Do(t.Context()); err != nil || !got.Changed || !*got.Persistent || recorded(m) || !slices.Equal(m.done, []string{"keep"}) {
+	m.why = "Another one does not come back."
+	if got, err := planDisable(t, m, DisableOptions{Confirm: true, Trials: trials}).Do(t.Context()); err != nil || !got.Changed || !*got.Persistent || recorded(m) || !slices.Equal(m.done, []string{"keep"}) ||
+		!strings.Contains(got.Details, "That holds after a reboot, too. Another one does not come back. Switch it on again") {
 		t.Errorf("confirmed: %+v, %v, did %q", got, err, m.done)
 	}
 	if got, err := planDisable(t, m, DisableOptions{Trials: trials}).Do(t.Context()); err != nil || got.Changed || got.FirewallStatus != Disabled {

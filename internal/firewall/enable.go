@@ -359,9 +359,9 @@ func (e *Enabling) switchOn(ctx context.Context) (Enabled, error) {
 		done.Details = sanitize.Text(begun+" "+e.trial.howToConfirm(done.ConfirmWithin)+" "+effect, 1200)
 		return done, nil
 	}
-	lasting, why := e.manager.Keep(ctx)
+	lasting, remark := e.manager.Keep(ctx)
 	done.Persistent = &lasting
-	done.Details = sanitize.Text(begun+" "+effect+" "+outlook(e.manager.Name(), lasting, why)+e.another(), 1200)
+	done.Details = sanitize.Text(begun+" "+effect+" "+outlook(e.manager.Name(), lasting, remark)+e.another(), 1200)
 	return done, nil
 }
 
@@ -391,13 +391,13 @@ func (e *Enabling) change(ctx context.Context) (Status, error) {
 
 // keep confirms the trial.
 func (e *Enabling) keep(ctx context.Context) (Enabled, error) {
-	t, lasting, why, err := e.trials.confirm(ctx, e.source, e.trial)
+	t, lasting, remark, err := e.trials.confirm(ctx, e.source, e.trial)
 	if err != nil {
 		return Enabled{}, err
 	}
 	done := e.result
 	done.FirewallStatus, done.Persistent = Active, &lasting
-	done.Details = sanitize.Text("The firewall ("+t.Change.Manager+") was confirmed and stays on. "+outlook(t.Change.Manager, lasting, why)+e.another(), 900)
+	done.Details = sanitize.Text("The firewall ("+t.Change.Manager+") was confirmed and stays on. "+outlook(t.Change.Manager, lasting, remark)+e.another(), 900)
 	return done, nil
 }
 
@@ -414,9 +414,9 @@ func (e *Enabling) stayOn(ctx context.Context) Enabled {
 	done := e.result
 	done.Details = "The firewall was on already: " + e.before.Evidence + ". Its rules were not touched." + e.another()
 	if e.manager != nil {
-		lasting, why := e.manager.Keep(ctx)
+		lasting, remark := e.manager.Keep(ctx)
 		done.Persistent = &lasting
-		done.Details += " " + outlook(e.manager.Name(), lasting, why)
+		done.Details += " " + outlook(e.manager.Name(), lasting, remark)
 	}
 	done.Details = sanitize.Text(done.Details, 900)
 	return done

@@ -134,9 +134,9 @@ type Manager interface {
 
 // A Pending change has been made, and can be kept or undone.
 type Pending interface {
-	// Keep makes the change outlast a reboot. If it does not, why gives the reason in words. It is
-	// idempotent.
-	Keep(ctx context.Context) (lasting bool, why string)
+	// Keep makes the change outlast a reboot. If it does not, remark gives the reason in words;
+	// otherwise it is a sentence about what else was done, or "". It is idempotent.
+	Keep(ctx context.Context) (lasting bool, remark string)
 	// Undo reverts the change, and nothing else. It is idempotent, and also works if the change was
 	// interrupted.
 	Undo(ctx context.Context) error

@@ -127,10 +127,10 @@ func (e *Enabling) closed(become string) string {
 
 // outlook returns a sentence about the next boot, and about changing a rule set that has no other
 // tool.
-func outlook(manager string, lasting bool, why string) string {
-	text := "It comes back after a reboot."
+func outlook(manager string, lasting bool, remark string) string {
+	text := strings.TrimSpace("It comes back after a reboot. " + remark)
 	if !lasting {
-		text = "It does not come back after a reboot: " + why + "."
+		text = "It does not come back after a reboot: " + remark + "."
 	}
 	if manager == Nftables {
 		text += " Its ports are in /var/lib/sentinel/firewall.json. An administrator lets more in with sudo sentinel --allow-service PORT, and switches it off with sudo sentinel --disable-firewall."

@@ -212,7 +212,7 @@ func (f *firewalld) openNow(ctx context.Context, o firewall.Opening) error {
 
 // Keep implements [firewall.Backend].
 func (f *firewalld) Keep(ctx context.Context) (bool, string) {
-	return f.m.startAtBoot(ctx, firewalldUnit)
+	return f.m.retire(f.m.startAtBoot(ctx, firewalldUnit))
 }
 
 // Undo implements [firewall.Backend]. It stops a daemon, too, that ran before

@@ -64,6 +64,9 @@ func (f *loadedFirewalld) Keep(ctx context.Context) (bool, string) {
 	if err != nil {
 		return false, err.Error()
 	}
+	if f.change.Kind == firewall.TurnOff {
+		return f.m.retire(true, "")
+	}
 	return true, ""
 }
 

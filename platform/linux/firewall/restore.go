@@ -6,8 +6,10 @@ package firewall
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
+	"sentinel/internal/fault"
 	"sentinel/internal/firewall"
 )
 
@@ -46,10 +48,44 @@ func (m *Manager) missing(ctx context.Context, source firewall.Source) ([]firewa
 		return nil, false, err
 	}
 	rules, ok, err := m.rules.loaded()
+	if err == nil && !ok {
+		err = m.letsSessionsIn(ctx, ports)
+	}
 	if err != nil {
 		return nil, false, err
 	}
 	return ports, !ok || !whole(rules, ports) || !slices.Equal(allowedBy(rules), union(ports, nil)), nil
+}
+
+// letsSessionsIn refuses a definition that lacks a port of remote sessions, as one of a time before SSH
+// moved: nobody is asked to confirm what is put back. An edit of the owner's takes effect nevertheless
+// while the rules are loaded. What cannot be found out is no reason to let everything in.
+func (m *Manager) letsSessionsIn(ctx context.Context, ports []firewall.Port) error {
+	open, _ := m.OpenPorts(ctx) //nolint:errcheck // see above
+	for _, p := range open.Remote {
+		if !slices.Contains(ports, p) {
+			return fault.New(fault.FirewallFailed, fmt.Sprintf("The firewall that sentinel had switched on is not put back: it would shut out remote sessions by %s, which %s does not let in.", p, m.state.path)).
+				WithFix("Switch it on with them, for a trial: sudo sentinel --fix-firewall. If it is to stay off, remove " + m.state.path + ".")
+		}
+	}
+	return nil
+}
+
+// retire sets the own definition aside once it is kept that another manager is on, or is off: the own
+// rule set would come back in its place, for a trial of nobody. It takes and returns what Keep of
+// [firewall.Pending] does.
+func (m *Manager) retire(lasting bool, remark string) (bool, string) {
+	if !lasting {
+		return false, remark
+	}
+	moved, err := m.state.setAside()
+	switch {
+	case err != nil:
+		return false, err.Error()
+	case moved:
+		return true, "Sentinel's own firewall, which was on earlier, does not come back in its place: its ports are in " + m.state.path + setAsideSuffix + " now."
+	}
+	return true, remark
 }
 
 // superseded says that another firewall has taken over, whose openings the own

@@ -22,6 +22,9 @@ import (
 // StatePath is where the ports of the own rule set are kept for the next boot.
 const StatePath = "/var/lib/sentinel/firewall.json"
 
+// setAsideSuffix ends the name of a definition that is not to come back.
+const setAsideSuffix = ".old"
+
 // Bounds of the state file.
 const (
 	maxState = 64 // KiB
@@ -85,6 +88,15 @@ func (s stateFile) remove() error {
 		return err
 	}
 	return atomicfile.SyncDir(filepath.Dir(s.path))
+}
+
+// setAside renames the file, over one that was set aside before. moved is false when there is none.
+func (s stateFile) setAside() (moved bool, err error) {
+	err = os.Rename(s.path, s.path+setAsideSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, errors.Join(err, atomicfile.SyncDir(filepath.Dir(s.path)))
 }
 
 // fits refuses more ports than are read back.

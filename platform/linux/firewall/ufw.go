@@ -184,7 +184,7 @@ func (u *ufw) Keep(ctx context.Context) (bool, string) {
 	case !u.m.units.Running():
 		return false, "systemd does not run here, and what else starts " + ufwUnit + " is not known"
 	}
-	return u.m.startAtBoot(ctx, ufwUnit)
+	return u.m.retire(u.m.startAtBoot(ctx, ufwUnit))
 }
 
 // Undo implements [firewall.Backend]. A ufw that was enabled before is enabled

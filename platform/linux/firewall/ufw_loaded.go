@@ -49,6 +49,9 @@ func (u *loadedUFW) Keep(context.Context) (bool, string) {
 	if on := ufwEnabled(u.m.root); on != (u.change.Kind == firewall.LetIn) {
 		return false, "/" + ufwConfiguration + " says something else"
 	}
+	if u.change.Kind == firewall.TurnOff {
+		return u.m.retire(true, "")
+	}
 	return true, ""
 }
 
