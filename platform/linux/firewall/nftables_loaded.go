@@ -91,11 +91,7 @@ func (b *loadedRuleset) Undo(ctx context.Context) error {
 	if _, ok, err := b.m.rules.loaded(); err != nil || ok {
 		return err
 	}
-	flows, _, err := b.m.flows(ctx)
-	if err != nil {
-		return fmt.Errorf("list the open connections: %w", err)
-	}
-	return b.m.rules.load(ports, flows)
+	return b.m.loadBesideFlows(ctx, ports)
 }
 
 // openings are ports that are let in whatever zone they come by.

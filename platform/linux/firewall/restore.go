@@ -21,10 +21,20 @@ func (m *Manager) Restore(ctx context.Context, source firewall.Source) (restored
 	if err != nil || !missing {
 		return false, err
 	}
-	if err := m.rules.load(ports, nil); err != nil {
+	if err := m.loadBesideFlows(ctx, ports); err != nil {
 		return false, err
 	}
 	return true, nil
+}
+
+// loadBesideFlows puts the own rule set in place, and open connections go on: connection tracking has not
+// seen those that began while no rule needed it.
+func (m *Manager) loadBesideFlows(ctx context.Context, ports []firewall.Port) error {
+	flows, _, err := m.flows(ctx)
+	if err != nil {
+		return fmt.Errorf("list the open connections: %w", err)
+	}
+	return m.rules.load(ports, flows)
 }
 
 // Missing says whether [Manager.Restore] would put the own rule set back. It

@@ -5,6 +5,7 @@ package firewall
 import (
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,4 +90,31 @@ func TestDefinitionThatWouldShutOutSessionsIsNotPutBack(t *testing.T) {
 	if restored, err := m.Restore(t.Context(), source); !restored || err != nil {
 		t.Errorf("with the port of SSH: restored %v, %v", restored, err)
 	}
+}
+
+// Connection tracking has not seen a connection that began while no rule was loaded, and nothing keeps
+// this one alive from here.
+func TestConnectionsFromBeforeARestoreGoOn(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	h := newNeighbour(t, 0)
+	quiet := net.ListenConfig{KeepAlive: -1}
+	l, err := quiet.Listen(t.Context(), "tcp", ":8080")
+	if err != nil {
+		t.Fatal(err)
+	}
+	echoAll(t, l)
+	open := []net.Conn{open8080(t, h, h.gateway()), open8080(t, h, h.gateway6())}
+	m := newPlain(t)
+	if err := m.state.write([]firewall.Port{ssh}); err != nil {
+		t.Fatal(err)
+	}
+	if restored, err := m.Restore(t.Context(), kernel(t)); !restored || err != nil {
+		t.Fatalf("restored %v, %v", restored, err)
+	}
+	for _, c := range open {
+		echo(t, "after", c)
+	}
+	h.reaches("8080", false)
 }
