@@ -67,7 +67,7 @@ func (b *ownRuleset) Enable(ctx context.Context, ports []firewall.Port, note fun
 	if err != nil {
 		return fmt.Errorf("list the open connections: %w", err)
 	}
-	c := firewall.Change{Manager: firewall.Nftables}
+	c := firewall.Change{Manager: firewall.Nftables, Openings: openings(ports)}
 	if err := note(c); err != nil {
 		return err
 	}
@@ -124,8 +124,8 @@ func (b *ownRuleset) Admits(_ context.Context, ports []firewall.Port) error {
 	return nil
 }
 
-// Keep implements [firewall.Backend]. It writes down the ports that the loaded
-// rules let in.
+// Keep implements [firewall.Backend]. It adds the ports of the change to the definition, whose owner may
+// have edited it meanwhile; where there is none, it writes down what the loaded rules let in.
 func (b *ownRuleset) Keep(ctx context.Context) (bool, string) {
 	rules, ok, err := b.m.rules.loaded()
 	if err != nil || !ok {
@@ -136,7 +136,10 @@ func (b *ownRuleset) Keep(ctx context.Context) (bool, string) {
 		return false, err.Error()
 	}
 	ports := allowedBy(rules)
-	if !had || !slices.Equal(ports, kept) {
+	if had {
+		ports = union(kept, portsIn(b.change.Openings))
+	}
+	if !had || len(ports) > len(union(kept, nil)) {
 		if err := b.m.state.write(ports); err != nil {
 			return false, err.Error()
 		}

@@ -378,6 +378,53 @@ func TestDefinitionThatItsOwnerEditsTakesEffect(t *testing.T) {
 	}
 }
 
+// What an administrator writes into the definition while rules are loaded, or on trial, is not lost.
+func TestEditsOfTheDefinitionOutliveWhatIsKept(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	m, source := newPlain(t), kernel(t)
+	edit := func(allow string) {
+		t.Helper()
+		if err := os.WriteFile(StatePath, []byte(`{"version":1,"allow":`+allow+`}`), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds := func(what, allow string) {
+		t.Helper()
+		if raw, err := os.ReadFile(StatePath); err != nil || strings.TrimSpace(string(raw)) != `{"version":1,"allow":`+allow+`}` {
+			t.Errorf("%s: %s, %v; want %s", what, raw, err, allow)
+		}
+	}
+	enable(t, source, m)
+	holds("confirmed", `["2222/tcp"]`)
+	edit(`["9443/tcp","2222/tcp"]`)
+	enable(t, source, m)
+	holds("on already", `["9443/tcp","2222/tcp"]`)
+	letIn(t, source, m, false)
+	edit(`["2222/tcp","443/tcp"]`)
+	letIn(t, source, m, true)
+	holds("let in", `["443/tcp","2222/tcp","8080/tcp"]`)
+	flush(t)
+	try(t, source, m, time.Hour)
+	edit(`["443/tcp"]`)
+	if _, err := do(t, source, m, firewall.EnableOptions{Confirm: true, Trials: trials(m.Manager, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	holds("switched on", `["443/tcp","2222/tcp"]`)
+	edit(`["2222/tcp",]`)
+	if _, err := m.Restore(t.Context(), source); err == nil || !strings.Contains(fault.From(err).Fix, "Correct it, then run: sudo sentinel --restore-blocklist.") {
+		t.Errorf("damaged: %v", err)
+	}
+	edit(`["2222/tcp","53/udp"]`)
+	if restored, err := m.Restore(t.Context(), source); !restored || err != nil {
+		t.Errorf("corrected: restored %v, %v", restored, err)
+	}
+	if rules, _, err := m.rules.loaded(); err != nil || !slices.Equal(allowedBy(rules), []firewall.Port{ssh, {Number: 53, Protocol: "udp"}}) {
+		t.Errorf("the corrected definition is not loaded: %v, %v", allowedBy(rules), err)
+	}
+}
+
 func TestManyOpenConnectionsFitIntoOneTransaction(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return

@@ -81,10 +81,7 @@ func (b *loadedRuleset) Keep(ctx context.Context) (bool, string) {
 
 // Undo implements [firewall.Pending]. After a reboot the definition is what is loaded.
 func (b *loadedRuleset) Undo(ctx context.Context) error {
-	var ports []firewall.Port
-	for _, o := range b.change.Openings {
-		ports = append(ports, o.Port)
-	}
+	ports := portsIn(b.change.Openings)
 	if b.change.Kind == firewall.LetIn {
 		return b.m.rules.retract(ports)
 	}
@@ -101,6 +98,15 @@ func openings(ports []firewall.Port) []firewall.Opening {
 		list = append(list, firewall.Opening{Port: p})
 	}
 	return list
+}
+
+// portsIn returns the ports of openings.
+func portsIn(list []firewall.Opening) []firewall.Port {
+	var ports []firewall.Port
+	for _, o := range list {
+		ports = append(ports, o.Port)
+	}
+	return ports
 }
 
 // append adds ports to those that are let in.

@@ -56,7 +56,7 @@ func (s stateFile) read() (ports []firewall.Port, present bool, err error) {
 	}
 	if err != nil {
 		return nil, true, fault.Wrap(fault.StateCorrupt, "The definition of the firewall in "+s.path+" cannot be relied on", err).
-			WithFix("Look at " + s.path + " and correct or remove it, then run: sudo sentinel --fix-firewall")
+			WithFix("Look at " + s.path + ". Correct it, then run: sudo sentinel --restore-blocklist. Or remove it, then run: sudo sentinel --fix-firewall")
 	}
 	return ports, true, nil
 }
