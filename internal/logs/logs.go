@@ -45,6 +45,7 @@ type Selection struct {
 	Unit     string // as [Source].Unit returned it; empty for all
 	Since    time.Time
 	Until    time.Time // not before Since
+	UntilNow bool      // what the journal has dated later counts, too: the clock was ahead when it was written
 	Priority int       // this one and more severe ones, or NoPriority for all
 	Last     int       // no more than so many are wanted, the newest; 0 for all
 }
@@ -104,7 +105,7 @@ const (
 
 // selection checks the request.
 func (r Request) selection(source Source, now time.Time) (s Selection, err error) {
-	s = Selection{Until: now, Priority: slices.Index(Priorities, r.Priority)} // none is NoPriority
+	s = Selection{Until: now, UntilNow: true, Priority: slices.Index(Priorities, r.Priority)} // none is NoPriority
 	span := usualSpan
 	if r.Unit != "" {
 		span = usualUnitSpan
@@ -116,8 +117,9 @@ func (r Request) selection(source Source, now time.Time) (s Selection, err error
 		if s.Until, err = moment("until", r.Until, now); err != nil {
 			return s, err
 		}
+		s.UntilNow = !s.Until.Before(now)
 	}
-	if s.Until.After(now) { // nothing is written ahead of its time
+	if s.Until.After(now) {
 		s.Until = now
 	}
 	s.Since = s.Until.Add(-span)

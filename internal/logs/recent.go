@@ -16,7 +16,7 @@ const recentSpan = 30 * 24 * time.Hour
 // The unit is as [Source].Unit returned it.
 func Recent(ctx context.Context, source Source, unit string, lines int, now time.Time) ([]Pattern, answer.Gaps, error) {
 	groups, left := newGrouper(lines), lines
-	s := Selection{Unit: unit, Since: now.Add(-recentSpan), Until: now, Priority: NoPriority, Last: lines}
+	s := Selection{Unit: unit, Since: now.Add(-recentSpan), Until: now, UntilNow: true, Priority: NoPriority, Last: lines}
 	coverage, err := source.Read(ctx, s, func(e Entry) bool {
 		groups.add(e)
 		left--

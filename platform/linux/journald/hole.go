@@ -12,10 +12,13 @@ import (
 )
 
 // A Hole is a time of which the journal has lost entries of the system, though it has older and newer
-// ones.
+// ones, or has some under another date.
 type Hole struct {
 	From, To time.Time // zero is not known: since ever, until now
 	File     string    // that is damaged; empty where one is gone
+	SetBack  bool      // nothing is lost: the clock was set back, and there are two files of this time
+
+	begins time.Time // of these two
 }
 
 // String says what is missing.
@@ -26,6 +29,9 @@ func (h Hole) String() string {
 	}
 	if !h.To.IsZero() {
 		text += " until " + h.To.UTC().Format(time.RFC3339)
+	}
+	if h.SetBack {
+		return text + " may be dated wrong, and missing for it: the clock of this machine was set back, or was behind for a while"
 	}
 	if h.File == "" {
 		return text + " are missing: a file of it was removed or lost"
@@ -46,11 +52,56 @@ func (j Journal) Holes(since, until time.Time) []Hole {
 			holes = append(holes, h)
 		}
 	}
+	holes = append(holes, setBack(headers)...)
 	return slices.DeleteFunc(holes, func(h Hole) bool { return !h.touches(since, until) })
 }
 
+// touches takes the zero time for an end that is now.
 func (h Hole) touches(since, until time.Time) bool {
-	return (h.To.IsZero() || h.To.After(since)) && h.From.Before(until)
+	return (h.To.IsZero() || h.To.After(since)) && (until.IsZero() || h.From.Before(until))
+}
+
+// setBack finds the times of which there are two files of the system: journald begins a file wherever the clock is
+// behind the last entry (server_process_entry and journal_file_open of systemd), and writes to one at a time.
+func setBack(headers []header) (holes []Hole) {
+	var files []Hole
+	for _, h := range headers {
+		begins, ok := h.stamp(headAt)
+		if ends, ended := h.stamp(tailAt); ok && ended && h.system() && h.whole() {
+			files = append(files, Hole{From: begins, To: ends})
+		}
+	}
+	slices.SortFunc(files, func(a, b Hole) int { return a.From.Compare(b.From) })
+	var longest Hole
+	for _, file := range files {
+		to := file.To
+		if longest.To.Before(to) {
+			to = longest.To
+		}
+		if to.Sub(file.From) > Edge {
+			holes = append(holes, Hole{From: file.From, To: to, SetBack: true, begins: longest.From})
+		}
+		if file.To.After(longest.To) {
+			longest = file
+		}
+	}
+	return holes
+}
+
+// back returns since when journalctl has to read for all entries since a time: it follows the order in which they
+// were written, and ends at the first one that is older.
+func (j Journal) back(since, until time.Time) time.Time {
+	headers, err := j.headers()
+	if err != nil {
+		return since
+	}
+	from := since
+	for _, h := range setBack(headers) {
+		if h.touches(since, until) && h.begins.Before(from) {
+			from = h.begins
+		}
+	}
+	return from
 }
 
 // damaged finds the files of the system that are no journals, or shorter than they say.

@@ -5,10 +5,13 @@ package journald
 import (
 	"encoding/binary"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
 )
 
@@ -65,6 +68,8 @@ func TestHolesOfAJournal(t *testing.T) {
 		"a user has its numbers":   {map[string]string{archived(1): first, "user-1000.journal": ofAnother(numbered(90, 230, 3, 9)), "system.journal": third}, nil},
 		"a user has some":          {map[string]string{archived(1): first, "user-1000.journal": ofAnother(numbered(90, 130, 3, 6)), "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing: a file of it was removed or lost"}},
 		"of another time":          {map[string]string{archived(1): first, "user-1000.journal": ofAnother(numbered(1, 900, 0, 1)), "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing: a file of it was removed or lost"}},
+		"the clock was behind":     {map[string]string{archived(1): first, "system.journal": ofAnother(numbered(1, 300, 0, 12))}, []string{"entries from 2026-03-04T01:00:00Z until 2026-03-04T04:00:00Z may be dated wrong, and missing for it: the clock of this machine was set back, or was behind for a while"}},
+		"the clock was ahead":      {map[string]string{archived(1): numbered(1, 100, 1, 6), "system.journal": numbered(101, 300, 4, 8)}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T06:00:00Z may be dated wrong, and missing for it: the clock of this machine was set back, or was behind for a while"}},
 		"numbered anew":            {map[string]string{archived(1): first, "system.journal": ofAnother(third)}, nil},
 		"cut":                      {map[string]string{archived(1): first, archived(4): second[:2048], "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing, or some of them: " + archived(4) + " is damaged"}},
 		"empty":                    {map[string]string{archived(1): numbered(1, 200, 1, 4), archived(5): "", "system.journal": third}, []string{"entries from 2026-03-04T04:00:00Z until 2026-03-04T08:00:00Z are missing, or some of them: " + archived(5) + " is damaged"}},
@@ -99,5 +104,29 @@ func TestHolesOfAJournal(t *testing.T) {
 				t.Errorf("%s: what is missing after the time asked for: %v", name, h)
 			}
 		}
+	}
+}
+
+// A journalctl that reads the newest first ends at the first entry that is older than it was asked for, and what
+// lies behind is of the time asked for, where the clock was behind.
+func TestWhatWasWrittenBeforeTheClockWasBehindIsRead(t *testing.T) {
+	root := machine(t, "var/log/journal/"+ownID)
+	write := func(name string, list ...string) {
+		testenv.Journal(t, filepath.Join(root, "var/log/journal", ownID, name), strings.Join(list, ""))
+	}
+	monotonic := 0
+	entry := func(at time.Time, message string) string {
+		monotonic++
+		return fmt.Sprintf("__REALTIME_TIMESTAMP=%d\n__MONOTONIC_TIMESTAMP=%d\n_BOOT_ID=%s\n_MACHINE_ID=%s\nPRIORITY=3\nMESSAGE=%s\n\n", at.UnixMicro(), monotonic, otherID, ownID, message)
+	}
+	write(archived(9), entry(hour(9), "too old"), entry(hour(11), "disk fails"))
+	write("system.journal", entry(hour(7), "at a wrong time"), entry(hour(12), "set"))
+	var got []string
+	_, err := Journal{Root: root, Runner: sysexec.Host{}}.Read(t.Context(), Query{Since: hour(10), Priority: -1}, func(e *Entry) bool {
+		got = append(got, string(e.Message))
+		return true
+	})
+	if want := []string{"set", "disk fails"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -55,7 +55,8 @@ func (j Journal) Read(ctx context.Context, q Query, yield func(*Entry) bool) (no
 	if !j.exists() {
 		return nil, ErrNone
 	}
-	d := &decoder{yield: yield}
+	d := &decoder{yield: yield, since: q.Since.UnixMicro()}
+	q.Since = j.back(q.Since, q.Until)
 	lines := &sysexec.Lines{Longest: maxLine, Line: d.line}
 	r, err := j.Runner.Run(ctx, sysexec.Command{
 		Path: journalctl, Args: append(j.args(), q.args()...), MaxOutput: maxComplaint, OnStdout: lines.Add,
@@ -261,6 +262,7 @@ const maxLine = 1 << 20
 // A decoder hands the entries of lines on.
 type decoder struct {
 	yield   func(*Entry) bool
+	since   int64 // microseconds since 1970; older ones are left out
 	scanner scanner
 	entry   Entry
 	entries int
@@ -271,7 +273,10 @@ func (d *decoder) line(line []byte, cut bool) bool {
 	if !d.scanner.scan(line, &d.entry) || d.entry.Realtime <= 0 {
 		return true
 	}
-	d.entry.Cut = cut
 	d.entries++
+	if d.entry.Realtime < d.since {
+		return true
+	}
+	d.entry.Cut = cut
 	return d.yield(&d.entry)
 }

@@ -9,6 +9,7 @@ import (
 	"hash/maphash"
 	"io/fs"
 	"slices"
+	"time"
 
 	"sentinel/internal/logs"
 	"sentinel/platform/linux/journald"
@@ -24,7 +25,7 @@ const maxWriters = 200
 // these are for later. Where no user wrote any, that is everything.
 func (p *pass) divide(ctx context.Context, j journald.Journal) journald.Query {
 	s := p.selection
-	q := journald.Query{Unit: s.Unit, Since: s.Since, Until: s.Until, Priority: s.Priority, Last: s.Last}
+	q := journald.Query{Unit: s.Unit, Since: s.Since, Until: until(s), Priority: s.Priority, Last: s.Last}
 	if s.Unit == journald.Kernel || s.Last > 0 {
 		return q
 	}
@@ -43,6 +44,14 @@ func (p *pass) divide(ctx context.Context, j journald.Journal) journald.Query {
 	return q
 }
 
+// until is the end of what is read of the journal: zero for now, since what the clock was ahead for is dated later.
+func until(s logs.Selection) time.Time {
+	if s.UntilNow {
+		return time.Time{}
+	}
+	return s.Until
+}
+
 // users reads what users wrote into the journal.
 func (p *pass) users(ctx context.Context) {
 	uids := p.accountsFirst(p.ofUsers)
@@ -56,7 +65,7 @@ func (p *pass) users(ctx context.Context) {
 	case !p.wanted || ctx.Err() != nil:
 		p.gap(usersLog, "not read: the bounds of one call were reached before")
 	default:
-		log, err := p.share(ctx, usersLog, journald.Query{Unit: s.Unit, Since: s.Since, Until: s.Until, Priority: s.Priority, UIDs: uids})
+		log, err := p.share(ctx, usersLog, journald.Query{Unit: s.Unit, Since: s.Since, Until: until(s), Priority: s.Priority, UIDs: uids})
 		if err == nil {
 			p.c.Logs = append(p.c.Logs, log)
 		}

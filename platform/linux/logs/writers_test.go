@@ -84,6 +84,29 @@ func TestWhatUsersWroteTakesNoTimeOfTheSystems(t *testing.T) {
 	}
 }
 
+// A boot whose clock is ahead until it is set has dates that are still to come.
+func TestWhatIsDatedAheadIsReadUpToNow(t *testing.T) {
+	s := shared(t)
+	w := &journalWriter{at: noon.Add(2 * time.Hour)}
+	w.add("fails at boot", "_UID=0", "_TRANSPORT=syslog", "PRIORITY=3")
+	w.add("of mallory at boot", "_UID=1500", "_TRANSPORT=syslog", "PRIORITY=3")
+	testenv.Journal(t, filepath.Join(s.Root, "var/log/journal", ownID, "system@1.journal"), w.String())
+	testenv.HangGuard(t)
+	for until, want := range map[string]int{"": 4, "-0s": 4, "-1s": 3} {
+		r, err := logs.Read(t.Context(), s, logs.Request{Priority: "err", Text: "fails", Until: until, Since: "-2h"}, noon)
+		if err != nil || r.ErrorsTotal == nil {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		var got []string
+		for _, p := range r.Patterns {
+			got = append(got, p.Sample)
+		}
+		if len(got) != want {
+			t.Errorf("until %q: %q", until, got)
+		}
+	}
+}
+
 // Audit has the last ID for no user: what it says then is no user's, and counts once.
 func TestWhatAuditSaysOfNobodyCountsOnce(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"etc/machine-id": ownID, "etc/passwd": "ann:x:1001:1001::/:/bin/sh\n", "var/log/journal/" + ownID + "/": ""})
