@@ -18,6 +18,7 @@ type fake struct {
 	units  map[string]Unit
 	own    Ancestry
 	log    []string
+	posed  bool // others than the service wrote log
 	logErr error
 	tested *ConfigTest
 
@@ -149,10 +150,10 @@ func (f *fake) Restart(ctx context.Context, _ string) (<-chan string, error) {
 	return done, ctx.Err()
 }
 
-func (f *fake) Log(context.Context, string, time.Time, int) ([]LogLine, error) {
+func (f *fake) Log(context.Context, Unit, time.Time, int) ([]LogLine, error) {
 	var lines []LogLine
 	for _, text := range f.log {
-		lines = append(lines, LogLine{Text: text})
+		lines = append(lines, LogLine{Text: text, Foreign: f.posed})
 	}
 	return lines, f.logErr
 }

@@ -48,12 +48,12 @@ var quoted = lazyregexp.New(`"[^"]*[\s/?][^"]*"|\S*[?&%]\S*`)
 // behind the word.
 var portInLine = lazyregexp.New(`(?i)(?:(?:^|[\s\]*:a-z('"]|\d{1,3}(?:\.\d{1,3}){3}):|\bport[ =:]+)(\d{1,5})\b`)
 
-// takenPorts names who listens on a port that a line says is in use.
+// takenPorts names who listens on a port that a line of the service says is in use.
 func (i *inspection) takenPorts(ctx context.Context, log []ShownLine) []Port {
 	var taken []Port
 	for _, line := range log {
 		text := quoted.Get().ReplaceAllString(line.Text, " ")
-		if !inUse.Get().MatchString(text) {
+		if line.Foreign || !inUse.Get().MatchString(text) {
 			continue
 		}
 		for _, match := range portInLine.Get().FindAllStringSubmatch(text, 4) {

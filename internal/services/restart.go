@@ -187,7 +187,7 @@ func (r *Restart) log(ctx context.Context, since time.Time) []string {
 	ctx, cancel := context.WithTimeout(ctx, logLimit)
 	defer cancel()
 	pause(ctx, logDelay)
-	lines, err := r.manager.Log(ctx, r.unit.Name, since, logLines)
+	lines, err := r.manager.Log(ctx, r.unit, since, logLines)
 	if err != nil {
 		return nil
 	}

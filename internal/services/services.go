@@ -52,6 +52,7 @@ type Unit struct {
 	ExitCode     int    // how the last main process ended: 1 exited, 2 killed, 3 dumped core (waitid(2)); 0 not yet
 	ExitStatus   int    // its status, or the signal
 	Group        string // control group; "" when it has none
+	User         string // that it runs as, by name or number; "" for root or where that is not known
 	SparesOthers bool   // stopping it signals its main process at most
 	Commands     [][]string
 	LastCommands [][]string // those of Commands that are run when it ends
@@ -73,8 +74,9 @@ type Unit struct {
 
 // A LogLine is a line of a log, not sanitized.
 type LogLine struct {
-	At   time.Time // zero where it is not known
-	Text string
+	At      time.Time // zero where it is not known
+	Text    string
+	Foreign bool // another one than the service or its manager wrote it, who may say anything
 }
 
 // A Use is what the processes of a service use; nil is unknown, and a limit of zero is none.
@@ -150,8 +152,9 @@ type Manager interface {
 	// dependency, skipped, ...
 	Restart(ctx context.Context, name string) (<-chan string, error)
 	// Log returns the last lines that the service wrote, or its manager about it,
-	// since then, or at all if since is zero; the latest comes last.
-	Log(ctx context.Context, name string, since time.Time, lines int) ([]LogLine, error)
+	// since then, or at all if since is zero; the latest comes last. Those of others say whose they are, and take
+	// no room from these.
+	Log(ctx context.Context, u Unit, since time.Time, lines int) ([]LogLine, error)
 	// TestConfiguration has the program of a service test its configuration; nil where there is no
 	// such test that is safe to run.
 	TestConfiguration(ctx context.Context, u Unit) *ConfigTest

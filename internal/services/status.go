@@ -79,6 +79,8 @@ type Service struct {
 type ShownLine struct {
 	Time string `json:"time,omitempty"` // RFC 3339; absent where it is not known
 	Text string `json:"text"`           // redacted and cut
+	// Foreign as in [LogLine].
+	Foreign bool `json:"-"`
 }
 
 // A Port is one that a process listens on.
@@ -255,7 +257,7 @@ func (i *inspection) givenUp(u Unit) bool {
 func (i *inspection) log(ctx context.Context, u Unit, lines, runes int) []ShownLine {
 	ctx, cancel := context.WithTimeout(ctx, logLimit)
 	defer cancel()
-	found, err := i.manager.Log(ctx, u.Name, time.Time{}, lines)
+	found, err := i.manager.Log(ctx, u, time.Time{}, lines)
 	if err != nil {
 		i.gaps.Add("log", err)
 		return nil
@@ -268,7 +270,7 @@ func shownLines(found []LogLine, lines, runes int) []ShownLine {
 	list := []ShownLine{}
 	for _, line := range found[max(0, len(found)-lines):] {
 		if text := strings.TrimSpace(sanitize.Line(line.Text, runes)); text != "" {
-			list = append(list, ShownLine{stamp(line.At), text})
+			list = append(list, ShownLine{stamp(line.At), text, line.Foreign})
 		}
 	}
 	return list

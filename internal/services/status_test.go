@@ -176,6 +176,18 @@ func TestWhoHoldsThePortThatAServiceWants(t *testing.T) {
 	}
 }
 
+// Whoever writes into the log of a service would choose which process is blamed.
+func TestWhatOthersWriteIntoTheLogBlamesNobody(t *testing.T) {
+	f := machine(failed(exited(1)))
+	f.log, f.posed = []string{"(user mallory) systemd: bind: address already in use: port 5353"}, true
+	s, _ := inspect(t, f, func(q *Question) {
+		q.Listening = func(context.Context) ([]Port, error) { return []Port{{PID: 7, Number: 5353}}, nil }
+	})
+	if want := "nginx.service failed: it ended with exit status 1."; s.Summary != want || len(s.PortsTakenBy) != 0 || len(s.Log) != 1 {
+		t.Errorf("%q, %+v, %+v", s.Summary, s.PortsTakenBy, s.Log)
+	}
+}
+
 func TestAServiceThatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory, first, second, tasks := uint64(5<<20), 2*time.Second, 2250*time.Millisecond, uint64(3)

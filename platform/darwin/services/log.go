@@ -27,7 +27,7 @@ const (
 
 // Log implements [services.Manager]. The file that a job writes to is not read: who
 // owns the job chooses it, and root would read anything there.
-func (m *manager) Log(ctx context.Context, name string, since time.Time, lines int) ([]services.LogLine, error) {
+func (m *manager) Log(ctx context.Context, u services.Unit, since time.Time, lines int) ([]services.LogLine, error) {
 	m.mu.Lock()
 	program := m.last.Program
 	m.mu.Unlock()
@@ -37,7 +37,7 @@ func (m *manager) Log(ctx context.Context, name string, since time.Time, lines i
 	}
 	r, err := m.Runner.Run(ctx, sysexec.Command{
 		Path:      logProgram,
-		Args:      []string{"show", "--last", last, "--style", "ndjson", "--predicate", predicate(name, program)},
+		Args:      []string{"show", "--last", last, "--style", "ndjson", "--predicate", predicate(u.Name, program)},
 		MaxOutput: maxLog,
 		Timeout:   logLimit,
 	})
@@ -88,7 +88,7 @@ func parseLog(raw []byte, program string, since, now time.Time) (texts []service
 		if err != nil || !recent(stamp, since, now) {
 			continue
 		}
-		texts = append(texts, services.LogLine{At: near(stamp, now), Text: e.text(program)})
+		texts = append(texts, services.LogLine{At: near(stamp, now), Text: e.text(program), Foreign: e.foreign(program)})
 	}
 	return texts, read
 }
@@ -105,12 +105,14 @@ type entry struct {
 // text says whose entry it is and what it tells. Anybody can give a program the name of the job's or of
 // launchd: one that is neither shows its whole path.
 func (e entry) text(program string) string {
-	who := e.Path
-	if e.Path == program || e.Path == "/sbin/launchd" {
-		who = path.Base(e.Path)
+	who := path.Base(e.Path)
+	if e.foreign(program) {
+		who = e.Path
 	}
 	return strings.Join(strings.Fields(fmt.Sprintf("%s[%d] %s", who, e.PID, e.Text)), " ")
 }
+
+func (e entry) foreign(program string) bool { return e.Path != program && e.Path != "/sbin/launchd" }
 
 // near is the time of an entry; one that cannot be of the time that was asked for has none.
 func near(stamp, now time.Time) time.Time {

@@ -392,7 +392,7 @@ func TestLog(t *testing.T) {
 	}
 	for raw, want := range map[string]bool{"log: Cannot run while sandboxed\n": false, "": false, "{}\n": false, `{"count":0,"finished":1}`: true} {
 		if got, read := parseLog([]byte(raw), "", since, now); len(got) != 0 || read != want {
-			t.Errorf("%q: %q, %v", raw, got, read)
+			t.Errorf("%q: %+v, %v", raw, got, read)
 		}
 	}
 	for _, c := range []struct{ program, want string }{
@@ -422,6 +422,10 @@ func TestALineOfTheLogForgesNoOther(t *testing.T) {
 	if diff := cmp.Diff(want, texts(got)); diff != "" {
 		t.Error(diff)
 	}
+	own, _ := parseLog([]byte(logged(stamp, "/usr/local/bin/web", 812, "x")+"\n"+logged(stamp, "/sbin/launchd", 1, "x")), "/usr/local/bin/web", time.Time{}, now)
+	if !got[0].Foreign || !got[1].Foreign || own[0].Foreign || own[1].Foreign {
+		t.Errorf("whose lines these are: %+v, %+v", got, own)
+	}
 }
 
 func texts(lines []services.LogLine) []string {
@@ -435,7 +439,7 @@ func texts(lines []services.LogLine) []string {
 func TestRecordedLogs(t *testing.T) {
 	for _, out := range testenv.RecordedOutputs(t, "log") {
 		if got, _ := parseLog(out.Raw, "", time.Time{}, time.Now()); len(got) != 0 {
-			t.Errorf("%s: %q", out.Name, got)
+			t.Errorf("%s: %+v", out.Name, got)
 		}
 	}
 }

@@ -148,6 +148,7 @@ func enabled(p properties) bool {
 // service adds the properties that only services have.
 func service(p properties, u *services.Unit) {
 	u.Type, u.Result, u.Group = value[string](p, "Type"), value[string](p, "Result"), value[string](p, "ControlGroup")
+	u.User = value[string](p, "User")
 	u.Restarts, u.MainPID, u.ControlPID = int(value[uint32](p, "NRestarts")), int(value[uint32](p, "MainPID")), int(value[uint32](p, "ControlPID"))
 	u.ExitCode, u.ExitStatus = int(value[int32](p, "ExecMainCode")), int(value[int32](p, "ExecMainStatus"))
 	u.Started, u.Ended = moment(p, "ExecMainStartTimestamp"), moment(p, "ExecMainExitTimestamp")
