@@ -56,23 +56,34 @@ func (s session) document(ctx context.Context, p payload, d *healthDocument, mad
 	case webhookPayload:
 		return s.webhookDocument(d)
 	case metricsPayload:
-		body, err = s.metricsBody(ctx, d)
+		s.compare(d, made)
+		body, err = s.metricsBody(ctx, d, made.next.Start)
 	case logsPayload:
-		before, reason := s.lastReported()
-		if reason != nil {
-			made.notes = append(made.notes, "What the last report said is not known, so that what goes on counts as new: "+reason.Error())
-		}
-		boot, unknown := s.boot()
-		if unknown != nil {
-			boot = "" // the time since boot has to do
-		}
-		made.next = newReported(d, boot)
-		made.next.carryOver(before, d)
-		body, err = otlp.Logs{Observed: d.moment(), Events: d.events(before, made.next)}.Body(s.resource(ctx, d))
+		s.compare(d, made)
+		body, err = otlp.Logs{Observed: d.moment(), Events: d.events(made.before, made.next)}.Body(s.resource(ctx, d))
 	default:
 		err = errors.New("a report without a payload")
 	}
 	return webhook.Document{ID: webhook.NewID(), Body: body}, err
+}
+
+// compare makes what this report says of what the one before has said, once for all payloads.
+func (s session) compare(d *healthDocument, made *outbox) {
+	if made.next.Version != 0 {
+		return
+	}
+	before, reason := s.lastReported()
+	if reason != nil {
+		made.notes = append(made.notes, "What the last report said is not known, so that what goes on counts as new: "+reason.Error())
+	}
+	boot, unknown := s.boot()
+	if unknown != nil {
+		boot = "" // the time since boot has to do
+	}
+	made.before, made.next = before, newReported(d, boot)
+	if before != nil {
+		made.next.carryOver(*before, d)
+	}
 }
 
 // moment is when the machine was looked at; zero if the document does not tell.
@@ -119,12 +130,9 @@ var (
 	missing      = otlp.Instrument{Name: "sentinel.unavailable", Unit: "1", Description: "What could not be read; 1 for each field."}
 )
 
-// metricsBody is the body with the figures of a report, and the counters of the interfaces.
-func (s session) metricsBody(ctx context.Context, d *healthDocument) ([]byte, error) {
-	m := &otlp.Metrics{At: d.moment()}
-	if d.UptimeSeconds != nil {
-		m.Since = m.At.Add(-time.Duration(*d.UptimeSeconds) * time.Second)
-	}
+// metricsBody is the body with the figures of a report, and the counters of the interfaces, which count since then.
+func (s session) metricsBody(ctx context.Context, d *healthDocument, since time.Time) ([]byte, error) {
+	m := &otlp.Metrics{At: d.moment(), Since: since}
 	m.Int(threatLevel, uint64(slices.Index(levels, d.ThreatLevel)))
 	for _, r := range d.ThreatReasons {
 		m.Int(threatReason, 1, otlp.Attribute{Key: "sentinel.reason.code", Value: r.Code}, otlp.Attribute{Key: "sentinel.reason.severity", Value: r.Severity})

@@ -24,6 +24,7 @@ type reported struct {
 	Level   string             `json:"level"`
 	Reasons map[string]lasting `json:"reasons"`        // by what tells one from another
 	Boot    string             `json:"boot,omitempty"` // which one it was; absent where that is not known
+	Start   time.Time          `json:"start,omitzero"` // of that boot, as it was told first
 	Uptime  *int64             `json:"uptime_seconds,omitempty"`
 	Killed  time.Time          `json:"killed,omitzero"` // when the last process was killed for want of memory
 }
@@ -77,6 +78,9 @@ func newReported(d *healthDocument, boot string) reported {
 	for _, reason := range d.ThreatReasons {
 		r.Reasons[reasonIdentity(reason)] = lasting{reason.Severity, reason.Message}
 	}
+	if d.UptimeSeconds != nil {
+		r.Start = d.moment().Add(-time.Duration(*d.UptimeSeconds) * time.Second)
+	}
 	for _, e := range d.OOMEvents {
 		if at := killedAt(e); at.After(r.Killed) {
 			r.Killed = at
@@ -85,17 +89,18 @@ func newReported(d *healthDocument, boot string) reported {
 	return r
 }
 
-// carryOver keeps the reasons of the report before that may stand all the same: what they rest on could not be
-// read this time.
-func (r *reported) carryOver(before *reported, d *healthDocument) {
-	if before == nil {
-		return
-	}
+// carryOver keeps what the report before has said and still holds. Reasons may stand all the same where what they
+// rest on could not be read this time. When the machine was started is counted back from another now each time,
+// and to a Collector another start means that the counters began anew.
+func (r *reported) carryOver(before reported, d *healthDocument) {
 	for id, was := range before.Reasons {
 		code, object, _ := strings.Cut(id, " ")
 		if _, stands := r.Reasons[id]; !stands && d.Unread(code, object, d.Unavailable) {
 			r.Reasons[id] = was
 		}
+	}
+	if r.Boot != "" && r.Boot == before.Boot && !before.Start.IsZero() && !before.Start.After(d.moment()) {
+		r.Start = before.Start
 	}
 }
 

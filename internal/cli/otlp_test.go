@@ -76,7 +76,7 @@ func TestUnknownFiguresAreNotInTheBody(t *testing.T) {
 	d := &healthDocument{Header: whole.Header, Report: health.Report{ThreatLevel: health.Low, FirewallStatus: "UNKNOWN"}}
 	d.Unavailable = answer.Gaps{{Field: "memory", Reason: "not readable"}}
 	s.host.Network = unreadable{}
-	raw, err := s.metricsBody(t.Context(), d)
+	raw, err := s.metricsBody(t.Context(), d, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,6 +182,47 @@ func TestEventsAreWhatHasChanged(t *testing.T) {
 	boot := report(health.Low, &hour, nil).events(&reported{Level: health.Low, Uptime: &day}, reported{Level: health.Low, Uptime: &hour})[1]
 	if want := time.Date(2026, 3, 1, 11, 0, 0, 0, time.UTC); !boot.At.Equal(want) {
 		t.Errorf("started %v, want %v", boot.At, want)
+	}
+}
+
+// Another start would mean that the counters began anew.
+func TestTheStartOfCountersStaysWithinABoot(t *testing.T) {
+	s, d := seen(t, "laptop")
+	report := func(timestamp string, uptime *int64) string {
+		t.Helper()
+		d.Timestamp, d.UptimeSeconds = timestamp, uptime
+		var made outbox
+		raw, err := s.document(t.Context(), metricsPayload, d, &made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := s.remember(made.next, []route{{payload: logsPayload}}, []delivery{{State: stateDelivered}}); notes != nil {
+			t.Fatal(notes)
+		}
+		_, rest, _ := strings.Cut(string(raw.Body), `"startTimeUnixNano":"`)
+		start, _, _ := strings.Cut(rest, `"`)
+		return start
+	}
+	hour := int64(3600)
+	const first = "1772362800000000000" // 2026-03-01T11:00:00Z
+	for i, c := range []struct {
+		timestamp, want string
+		uptime          *int64
+	}{
+		{"2026-03-01T12:00:00Z", first, &hour},
+		{"2026-03-01T12:00:01Z", first, &hour}, // the second went on between the two readings
+		{"2026-03-01T11:59:59Z", first, &hour},
+		{"2026-03-01T12:05:00Z", first, nil},
+		{"2026-03-01T10:00:00Z", "1772355600000000000", &hour}, // the clock was set back: it cannot have been later
+	} {
+		if got := report(c.timestamp, c.uptime); got != c.want {
+			t.Errorf("report %d: %s, want %s", i, got, c.want)
+		}
+	}
+	booted := newReported(d, "another")
+	booted.carryOver(reported{Boot: "this", Start: time.Unix(1, 0)}, d)
+	if want := d.moment().Add(-time.Hour); !booted.Start.Equal(want) {
+		t.Errorf("in another boot: %v, want %v", booted.Start, want)
 	}
 }
 

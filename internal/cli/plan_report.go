@@ -100,6 +100,7 @@ func (s session) wouldReport(ctx context.Context, routes []route) (string, repor
 // An outbox is one report.
 type outbox struct {
 	documents []webhook.Document // one for each route
+	before    *reported          // what the last report said; nil if that is not known
 	next      reported           // what the next report compares with
 	notes     []string
 }
