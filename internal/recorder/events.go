@@ -19,8 +19,11 @@ import (
 // less than that all the time.
 const jump = 10
 
-// maxKept bounds the reasons and units that are kept to be compared with.
-const maxKept = 100
+// Bounds of what is kept to be compared with. New reasons come in up to theirs.
+const (
+	maxReasons = 100
+	maxUnits   = 2000
+)
 
 // notEvents are reasons that come and go all the time, or have an event of their own.
 var notEvents = []string{"OOM_KILLS", "FAILED_UNITS"}
@@ -140,24 +143,39 @@ func (t *taker) clock(add func(kind, text string, ago float64)) {
 func (t *taker) units(r health.Report, add func(kind, text string, ago float64)) {
 	var old []string
 	if t.previous != nil {
-		old = t.previous.Failed
+		old = slices.Sorted(slices.Values(t.previous.Failed))
 	}
 	if r.FailedUnitsTotal == nil {
 		t.now.Failed = old
 		return
 	}
-	t.now.Failed = []string{}
-	for _, u := range r.FailedUnits[:min(len(r.FailedUnits), maxKept)] {
-		t.now.Failed = append(t.now.Failed, u.Name)
-		if t.previous != nil && !slices.Contains(old, u.Name) {
-			add(UnitFailed, u.Name, 0)
+	t.now.Failed = firstUnits(r.FailedUnits)
+	for _, name := range t.now.Failed {
+		if t.previous != nil && lacks(old, name) {
+			add(UnitFailed, name, 0)
 		}
 	}
 	for _, name := range old {
-		if !slices.Contains(t.now.Failed, name) && t.before != nil {
+		if t.before != nil && lacks(t.now.Failed, name) {
 			add(UnitWell, name, 0)
 		}
 	}
+}
+
+// firstUnits are the names in their order, so that of two lists that were cut it is known how far each goes.
+func firstUnits(list []health.FailedUnit) []string {
+	names := make([]string, 0, len(list))
+	for _, u := range list {
+		names = append(names, u.Name)
+	}
+	slices.Sort(names)
+	return names[:min(len(names), maxUnits)]
+}
+
+// lacks reports whether a list of units is known to be without one: it may be behind the end of one that was cut.
+func lacks(list []string, name string) bool {
+	at, found := slices.BinarySearch(list, name)
+	return !found && at < maxUnits
 }
 
 // away is after how many samples without it a reason is gone: some come and go from one minute to the next. A
@@ -175,11 +193,12 @@ func (t *taker) reasons(r health.Report, add func(kind, text string, ago float64
 	up := t.now.Sample.Up
 	for _, reason := range r.ThreatReasons {
 		key := reason.Code + " " + reason.Object
-		if slices.Contains(notEvents, reason.Code) || len(t.now.Reasons) == maxKept {
+		was, known := old[key]
+		if slices.Contains(notEvents, reason.Code) || !known && len(t.now.Reasons) >= maxReasons {
 			continue
 		}
-		text := cmp.Or(old[key].Text, sanitize.Text(reason.Message, maxText))
-		if _, known := old[key]; !known {
+		text := cmp.Or(was.Text, sanitize.Text(reason.Message, maxText))
+		if !known {
 			add(Reason, text, 0)
 		}
 		t.now.Reasons[key] = Standing{Text: text, Up: up}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -207,6 +208,69 @@ func TestEventsAreWhatIsNew(t *testing.T) {
 	}
 	if fourth.Sample.Figures["resolver_ms"] != 2 {
 		t.Errorf("%+v", fourth.Sample.Figures)
+	}
+}
+
+// numbered are so many failed units, the newest first.
+func numbered(n int) (list []health.Unit) {
+	for i := range n {
+		list = append(list, health.Unit{Name: fmt.Sprintf("job@%04d.service", n-i)})
+	}
+	return list
+}
+
+func TestUnitsAreComparedHoweverManyHaveFailed(t *testing.T) {
+	const cut = maxUnits + 1
+	for name, c := range map[string]struct {
+		before, after []health.Unit
+		want          []string
+	}{
+		"two more":              {numbered(100), append(numbered(101), health.Unit{Name: "wazuh-agent.service"}), []string{"unit_failed job@0101.service", "unit_failed wazuh-agent.service"}},
+		"in another order":      {numbered(150), slices.Concat(numbered(150)[50:], numbered(150)[:50]), nil},
+		"cut, and one in front": {numbered(maxUnits), append(numbered(maxUnits), health.Unit{Name: "a.service"}), []string{"unit_failed a.service"}},
+		"cut, and one less":     {numbered(cut), numbered(cut)[:maxUnits], []string{"unit_well job@0001.service"}},
+		"cut, and one behind":   {numbered(cut), append(numbered(cut), health.Unit{Name: "z.service"}), nil},
+		"no longer cut":         {numbered(cut), numbered(cut)[1:], nil},
+	} {
+		h := newHost()
+		h.failed = c.before
+		first := h.take(t, nil, 0)
+		h.failed = c.after
+		second := h.take(t, first, time.Minute)
+		if diff := cmp.Diff(c.want, kindsOf(second)); diff != "" || second.Sample.Figures["failed_units"] != float64(len(c.after)) {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// A reason that stands is not gone because there are more than are kept.
+func TestAReasonStandsHoweverManyThereAre(t *testing.T) {
+	h := newHost()
+	h.disk = 97
+	first := h.take(t, nil, 0)
+	s := h.sources()
+	s.Health.Disks = func(context.Context) ([]health.DiskFacts, error) {
+		list := []health.DiskFacts{{Mountpoint: "/srv", Size: 100, Used: 97, Available: 3}}
+		for n := range 2 * maxReasons {
+			list = append(list, health.DiskFacts{Mountpoint: fmt.Sprintf("/full%03d", n), Size: 100, Used: 99, Available: 1})
+		}
+		return list, nil
+	}
+	last := first
+	for n := range away + 1 {
+		h.up, h.now = h.up+time.Minute, h.now.Add(time.Minute)
+		next, _, err := Take(t.Context(), s, last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = next
+		want := 0
+		if n == 0 {
+			want = maxReasons
+		}
+		if got := kindsOf(last); len(got) != want || strings.Contains(fmt.Sprint(got), ReasonGone) {
+			t.Errorf("sample %d: %q", n, got)
+		}
 	}
 }
 
