@@ -123,11 +123,52 @@ func (c *Config) parse(raw []byte) error {
 	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
 		return readableError(err)
 	}
+	if err := checkNumbers(raw); err != nil {
+		return err
+	}
 	c.keepWithoutValue(before)
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return errors.New("it holds more than one YAML document")
 	}
 	return cmp.Or(checkAgentID(c.AgentID), c.Thresholds.check(), c.Policy.check(), c.Protect.check(), c.Scan.check(), c.Audit.check(), checkHosts(c.Hosts), c.Webhook.check(), c.OTLP.check())
+}
+
+// checkNumbers rejects a number that begins with 0: to YAML 1.1, and to its library, 010 is 8.
+func checkNumbers(raw []byte) error {
+	var root yaml.Node
+	if err := yaml.Unmarshal(raw, &root); err != nil {
+		return err
+	}
+	if n := octal(&root); n != nil {
+		return fmt.Errorf("line %d: %s begins with 0; write the number without it", n.Line, n.Value)
+	}
+	return nil
+}
+
+var leadingZero = regexp.MustCompile(`^[-+]?0[0-9_]`)
+
+// octal finds the first such number. Lists, agent_id and tags are of texts, which may begin with 0.
+func octal(n *yaml.Node) *yaml.Node {
+	switch n.Kind {
+	case yaml.DocumentNode:
+		return octal(n.Content[0])
+	case yaml.AliasNode:
+		return octal(n.Alias)
+	case yaml.ScalarNode:
+		if n.ShortTag() != "!!str" && leadingZero.MatchString(n.Value) {
+			return n
+		}
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if key := n.Content[i].Value; key == "agent_id" || key == "tags" {
+				continue
+			}
+			if found := octal(n.Content[i+1]); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
 }
 
 // keepWithoutValue takes back what keys without a value have emptied, such as one whose list was

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -155,8 +156,17 @@ func (w Webhook) checkProxy() error {
 		return nil
 	}
 	u, err := url.Parse(w.Proxy)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || !possiblePort(u) || u.User != nil || strings.Trim(u.Path, "/") != "" || strings.ContainsAny(w.Proxy, "?#") {
 		return errors.New("webhook.proxy is not a URL such as http://proxy.example.net:3128, without user name and password")
 	}
 	return nil
+}
+
+// possiblePort reports whether a URL names a port that there can be, or none.
+func possiblePort(u *url.URL) bool {
+	if u.Port() == "" {
+		return !strings.HasSuffix(u.Host, ":")
+	}
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	return err == nil && port > 0
 }

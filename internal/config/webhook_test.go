@@ -71,6 +71,15 @@ func TestWebhookSettingsAreRefusedWithTheReason(t *testing.T) {
 		"timeout_seconds: 21":                                                          "must be from 1 to 20",
 		"spool: {max_megabytes: 0}":                                                    "webhook.spool.max_megabytes is 0",
 		"spool: {max_age_hours: 721}":                                                  "webhook.spool.max_age_hours is 721",
+		"timeout_seconds: 010":                                                         "line 2: 010 begins with 0",
+		"timeout_seconds: !!int '010'":                                                 "line 2: 010 begins with 0",
+		"timeout_seconds: 09":                                                          "line 2: ",
+		"spool: {max_megabytes: +0_10}":                                                "line 2: +0_10 begins with 0",
+		"proxy: 'http://p:99999'":                                                      "webhook.proxy is not a URL",
+		"proxy: 'http://p:0'":                                                          "webhook.proxy is not a URL",
+		"proxy: 'http://p:'":                                                           "webhook.proxy is not a URL",
+		"proxy: 'http://p:3128/#x'":                                                    "webhook.proxy is not a URL",
+		"proxy: 'http://p:3128/?'":                                                     "webhook.proxy is not a URL",
 		"proxy: 'socks5://proxy.example.net'":                                          "webhook.proxy is not a URL",
 		"proxy: 'http://me:secret@proxy.example.net'":                                  "webhook.proxy is not a URL",
 		"proxy: 'proxy.example.net:3128'":                                              "webhook.proxy is not a URL",
@@ -78,6 +87,26 @@ func TestWebhookSettingsAreRefusedWithTheReason(t *testing.T) {
 		_, err := parse([]byte("webhook:\n  " + text + "\n"))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@") {
 			t.Errorf("%s\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestANumberIsTakenLiterallyOrNotAtAll(t *testing.T) {
+	for text, want := range map[string]string{
+		"thresholds: {disk: {warning: 050}}":                      "line 1: 050 begins with 0",
+		"thresholds:\n  cpu: &level {warning: 10, critical: 090}": "line 2: 090 begins with 0",
+		"thresholds: {load_per_core: {warning: 0.5}}":             "",
+		"agent_id: 007": "",
+		"webhook: {tags: {site: 0123}, proxy: 'https://p:65535/'}": "",
+		"protect: {processes: [007]}":                              "",
+		"":                                                         "",
+	} {
+		c, err := parse([]byte(text))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+		if site, given := c.Webhook.Tags["site"]; given && site != "0123" || c.AgentID != "" && c.AgentID != "007" {
+			t.Errorf("%q: %+v", text, c)
 		}
 	}
 }
