@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,7 +25,7 @@ type reported struct {
 	Boot    string             `json:"boot,omitempty"` // which one it was; absent where that is not known
 	Start   time.Time          `json:"start,omitzero"` // of that boot, as it was told first
 	Uptime  *int64             `json:"uptime_seconds,omitempty"`
-	Killed  time.Time          `json:"killed,omitzero"` // when the last process was killed for want of memory
+	Killed  time.Duration      `json:"killed_at,omitempty"` // of the last process that was killed for want of memory, as health.OOMEvent has it
 }
 
 // A lasting reason goes on until it is gone.
@@ -82,9 +81,7 @@ func newReported(d *healthDocument, boot string) reported {
 		r.Start = d.moment().Add(-time.Duration(*d.UptimeSeconds) * time.Second)
 	}
 	for _, e := range d.OOMEvents {
-		if at := killedAt(e); at.After(r.Killed) {
-			r.Killed = at
-		}
+		r.Killed = max(r.Killed, e.At)
 	}
 	return r
 }
@@ -112,6 +109,7 @@ func reasonIdentity(r health.Reason) string {
 	return r.Code
 }
 
+// killedAt is zero where it is not known.
 func killedAt(e health.OOMEvent) time.Time {
 	at, err := time.Parse(time.RFC3339, e.Time)
 	if err != nil {
@@ -146,7 +144,11 @@ func (d *healthDocument) events(before *reported, now reported) []otlp.Event {
 			events = append(events, ended(id, before.Reasons[id]))
 		}
 	}
-	return append(events, d.killEvents(before.Killed)...)
+	told := before.Killed
+	if now.bootedSince(*before) {
+		told = 0
+	}
+	return append(events, d.killEvents(told)...)
 }
 
 // bootedSince reports whether the machine was started between two reports. One that crashes again and again
@@ -212,19 +214,15 @@ func ended(id string, was lasting) otlp.Event {
 	}
 }
 
-// sameMoment is how far two readings of one moment may be apart: each is counted back from another now.
-const sameMoment = 2 * time.Second
-
 // killEvents are of processes killed for want of memory since the last one that was told, the oldest first.
-func (d *healthDocument) killEvents(told time.Time) (events []otlp.Event) {
-	for _, k := range d.OOMEvents {
-		if at := killedAt(k); at.After(told.Add(sameMoment)) {
+func (d *healthDocument) killEvents(told time.Duration) (events []otlp.Event) {
+	for _, k := range slices.Backward(d.OOMEvents) {
+		if k.At > told {
 			events = append(events, otlp.Event{
-				Name: "sentinel.oom_kill", At: at, Severity: otlp.Error, Text: k.Process + " was killed for want of memory.",
+				Name: "sentinel.oom_kill", At: killedAt(k), Severity: otlp.Error, Text: k.Process + " was killed for want of memory.",
 				Attributes: []otlp.Attribute{{Key: "process.executable.name", Value: k.Process}, {Key: "sentinel.unit", Value: k.Unit}, {Key: "process.owner", Value: k.User}},
 			})
 		}
 	}
-	slices.SortStableFunc(events, func(a, b otlp.Event) int { return cmp.Compare(a.At.Unix(), b.At.Unix()) })
 	return events
 }

@@ -130,9 +130,10 @@ func TestEventsAreWhatHasChanged(t *testing.T) {
 		return health.Reason{Code: "DISK_FULL", Severity: severity, Message: "The file system at " + at + " is full.", Object: at, Value: &value}
 	}
 	unit := health.Reason{Code: "FAILED_UNITS", Severity: health.Warning, Message: "Failed units: 1.", Object: "nginx.service", Culprit: "nginx.service"}
-	kill := health.OOMEvent{Process: "mysqld", Unit: "mysql.service", Time: "2026-03-01T11:00:00Z"}
-	sameKill, laterKill := kill, health.OOMEvent{Process: "java", Time: "2026-03-01T11:30:00Z"}
-	sameKill.Time = "2026-03-01T11:00:01Z" // counted back from another now
+	kill := health.OOMEvent{Process: "mysqld", Unit: "mysql.service", Time: "2026-03-01T03:00:00Z", At: 1000 * time.Second}
+	sameKill, laterKill := kill, health.OOMEvent{Process: "java", Time: "2026-03-01T11:30:00Z", At: 2000 * time.Second}
+	sameKill.Time = "2026-03-01T11:00:00Z" // the machine was suspended for 8 hours
+	sleptKill := health.OOMEvent{Process: "java", At: 2000 * time.Second}
 	report := func(level string, uptime *int64, kills []health.OOMEvent, reasons ...health.Reason) *healthDocument {
 		return &healthDocument{Header: answer.Header{Timestamp: "2026-03-01T12:00:00Z"}, Report: health.Report{ThreatLevel: level, ThreatReasons: reasons, UptimeSeconds: uptime, OOMEvents: kills}}
 	}
@@ -152,6 +153,8 @@ func TestEventsAreWhatHasChanged(t *testing.T) {
 		{"booted", report(health.Low, &day, nil), report(health.Low, &hour, nil), []string{"report LOW", "boot"}},
 		{"uptime unknown", report(health.Low, &day, nil), report(health.Low, nil, nil), []string{"report LOW"}},
 		{"killed", report(health.Low, &hour, []health.OOMEvent{kill}), report(health.Low, &day, []health.OOMEvent{laterKill, sameKill}), []string{"report LOW", "oom_kill java"}},
+		{"killed, and not known when", report(health.Low, &hour, []health.OOMEvent{kill}), report(health.Low, &day, []health.OOMEvent{sleptKill, sameKill}), []string{"report LOW", "oom_kill java"}},
+		{"killed in the next boot", report(health.Low, &day, []health.OOMEvent{laterKill}), report(health.Low, &hour, []health.OOMEvent{kill}), []string{"report LOW", "boot", "oom_kill mysqld"}},
 	} {
 		var before *reported
 		if c.before != nil {
@@ -268,11 +271,11 @@ func TestAReasonGoesOnWhileItCannotBeRead(t *testing.T) {
 
 // The name of a process says nothing of whose it was.
 func TestAKillHasTheUserOfTheProcess(t *testing.T) {
-	d := &healthDocument{Report: health.Report{OOMEvents: []health.OOMEvent{{Process: "mysqld", Unit: "user@1500.service/mysql.service", User: "bob", Time: "2026-03-01T11:00:00Z"}}}}
+	d := &healthDocument{Report: health.Report{OOMEvents: []health.OOMEvent{{Process: "mysqld", Unit: "user@1500.service/mysql.service", User: "bob", Time: "2026-03-01T11:00:00Z", At: time.Second}}}}
 	want := []otlp.Attribute{
 		{Key: "process.executable.name", Value: "mysqld"}, {Key: "sentinel.unit", Value: "user@1500.service/mysql.service"}, {Key: "process.owner", Value: "bob"},
 	}
-	if got := d.killEvents(time.Time{}); len(got) != 1 || !slices.Equal(got[0].Attributes, want) {
+	if got := d.killEvents(0); len(got) != 1 || !slices.Equal(got[0].Attributes, want) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -64,8 +64,14 @@ func (r *Report) oomKills(kills *OOMKills, now time.Time, gaps *answer.Gaps) {
 		return
 	}
 	r.OOMKills, r.OOMKillsLastDay = &kills.SinceBoot, kills.LastDay
-	for _, k := range kills.Kills[:min(maxNames, len(kills.Kills))] {
-		e := OOMEvent{sanitize.Text(k.Process, 64), sanitize.Text(k.Unit, 96), sanitize.Text(k.User, 32), now.Add(-k.Ago).UTC().Format(time.RFC3339)}
+	for _, k := range kills.Kills {
+		if len(r.OOMEvents) == maxNames || k.Ago+k.Slept >= Day {
+			continue
+		}
+		e := OOMEvent{Process: sanitize.Text(k.Process, 64), Unit: sanitize.Text(k.Unit, 96), User: sanitize.Text(k.User, 32), At: k.At}
+		if k.Slept == 0 {
+			e.Time = now.Add(-k.Ago).UTC().Format(time.RFC3339)
+		}
 		r.OOMKilled, r.OOMEvents = append(r.OOMKilled, e.Process), append(r.OOMEvents, e)
 	}
 	if kills.LastDay == nil {

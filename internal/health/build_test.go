@@ -192,6 +192,23 @@ func TestZeroIsAValue(t *testing.T) {
 	}
 }
 
+// The machine was suspended for up to 20 hours since the first two.
+func TestAKillBeforeASuspendHasNoTime(t *testing.T) {
+	now := time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC)
+	kills := OOMKills{LastDay: new(uint64(2)), Kills: []OOMKill{
+		{Process: "java", At: 9 * time.Hour, Ago: time.Hour}, {Process: "mysqld", At: 7 * time.Hour, Ago: 3 * time.Hour, Slept: 20 * time.Hour}, {Process: "sshd", At: 5 * time.Hour, Ago: 5 * time.Hour, Slept: 20 * time.Hour},
+	}}
+	got := Build(Facts{OOMKills: &kills}, Options{Rows: -1, Now: now}, &answer.Gaps{})
+	want := []OOMEvent{{Process: "java", Time: "2026-03-05T11:00:00Z", At: 9 * time.Hour}, {Process: "mysqld", At: 7 * time.Hour}}
+	if diff := cmp.Diff(want, got.OOMEvents); diff != "" {
+		t.Error(diff)
+	}
+	got.Judge(DefaultThresholds())
+	if text := `Processes killed for want of memory in the last 24 hours: 2 ("java" at 2026-03-05T11:00:00Z, "mysqld").`; len(got.ThreatReasons) != 1 || got.ThreatReasons[0].Message != text {
+		t.Errorf("%+v", got.ThreatReasons)
+	}
+}
+
 func TestHostileNamesAreTamed(t *testing.T) {
 	const evil = "/\x1b[2J%s%n%!\u202e\u200b" + "\n"
 	list := []DiskFacts{{Mountpoint: evil, Device: evil, FileSystem: evil, Size: 100, Used: 99, Available: 1}, {Mountpoint: evil + "dead", Err: errors.New(evil)}}

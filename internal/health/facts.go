@@ -131,16 +131,18 @@ const Day = 24 * time.Hour
 type OOMKills struct {
 	SinceBoot uint64
 	LastDay   *uint64   // nil when unknown
-	Kills     []OOMKill // those of the last day, newest first, as far as they are known
+	Kills     []OOMKill // those that may be of the last day, newest first, as far as they are known
 	Err       error     // why LastDay is unknown
 }
 
 // An OOMKill is one of them.
 type OOMKill struct {
-	Process string // its name
-	Unit    string // of the service manager; "" where it was in none, before Linux 5.0, or where users may have written it
-	User    string // who it ran as; "" is unknown
-	Ago     time.Duration
+	Process string        // its name
+	Unit    string        // of the service manager; "" where it was in none, before Linux 5.0, or where users may have written it
+	User    string        // who it ran as; "" is unknown
+	At      time.Duration // since boot, by the clock of the kernel's log
+	Ago     time.Duration // at least: that clock stands still in a suspend
+	Slept   time.Duration // by how much longer ago it may be; 0 where the machine was not suspended since
 }
 
 // A Unit is a service manager's unit.

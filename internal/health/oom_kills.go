@@ -40,9 +40,13 @@ var oomKills = Figure{
 	},
 }
 
-// text names a process, its unit and user, and when it was killed.
+// text names a process, its unit and user, and when it was killed, where that is known.
 func (e OOMEvent) text() string {
-	return OOMKill{Process: e.Process, Unit: e.Unit, User: e.User}.Text() + " at " + e.Time
+	text := OOMKill{Process: e.Process, Unit: e.Unit, User: e.User}.Text()
+	if e.Time != "" {
+		text += " at " + e.Time
+	}
+	return text
 }
 
 // Text names the process, in quotation marks because its user has chosen that name, its unit and its user.

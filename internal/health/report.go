@@ -3,6 +3,8 @@
 package health
 
 import (
+	"time"
+
 	"sentinel/internal/answer"
 )
 
@@ -129,7 +131,9 @@ type OOMEvent struct {
 	Process string `json:"process"`        // its name, which its user chose
 	Unit    string `json:"unit,omitempty"` // of the service manager, after user@UID.service/ one that this user has named; absent where it was in none, or the kernel does not tell for certain
 	User    string `json:"user,omitempty"` // who it ran as; absent when unknown
-	Time    string `json:"time"`           // RFC 3339, UTC
+	Time    string `json:"time,omitempty"` // RFC 3339, UTC; absent where the machine was suspended since
+	// At tells one from another: since boot, by the clock of the kernel's log.
+	At time.Duration `json:"-"`
 }
 
 // A Report is the part of get_system_health that this package answers for.

@@ -120,7 +120,11 @@ func (t *taker) killed(k kills) {
 				text += " (user " + one.User + ")"
 			}
 		}
-		t.add(Event{Kind: OOMKill, Text: text, Ago: one.Ago.Seconds()})
+		ago := one.Ago.Seconds()
+		if one.Slept > 0 {
+			ago = 0
+		}
+		t.add(Event{Kind: OOMKill, Text: text, Ago: ago})
 	}
 	if k.unnamed > 0 {
 		t.add(Event{Kind: OOMKill, Text: "a process", Times: k.unnamed})

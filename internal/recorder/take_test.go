@@ -311,14 +311,15 @@ func TestKillsOfAUserPushOutNothing(t *testing.T) {
 		h.kills = append(h.kills, health.OOMKill{Process: fmt.Sprintf("python%d", 3+n%20), Unit: "user@1001.service", User: "mallory", Ago: time.Duration(n) * time.Second})
 	}
 	h.kills = append(h.kills, health.OOMKill{Process: "mysqld", Unit: "mysql.service", User: "mysql", Ago: 50 * time.Second})
-	h.counters.OOMKills = new(uint64(3 + 41 + 7)) // of which seven are not in the log
+	h.kills = append(h.kills, health.OOMKill{Process: "redis", User: "redis", Ago: 50 * time.Second, Slept: 8 * time.Hour})
+	h.counters.OOMKills = new(uint64(3 + 42 + 7)) // of which seven are not in the log
 	h.disk, h.failed = 97, []health.Unit{{Name: "auditd.service"}, {Name: "mysql.service"}}
 	second := h.take(t, first, time.Minute)
 	want := []Event{
 		{Kind: OOMKill, Text: `"python3" of user@1001.service (user mallory)`, Times: 2}, {Kind: UnitFailed, Text: "auditd.service"}, {Kind: Reason, Text: "The file system at /srv is 97 % full."},
 		{Kind: OOMKill, Text: `"python4" of user@1001.service (user mallory)`, Ago: 1, Times: 2}, {Kind: UnitFailed, Text: "mysql.service"},
 		{Kind: OOMKill, Text: `"python5" of user@1001.service (user mallory)`, Ago: 2, Times: 2}, {Kind: OOMKill, Text: "another process (user mallory)", Ago: 3, Times: 34},
-		{Kind: OOMKill, Text: `"mysqld" of mysql.service (user mysql)`, Ago: 50}, {Kind: OOMKill, Text: "a process", Times: 7},
+		{Kind: OOMKill, Text: `"mysqld" of mysql.service (user mysql)`, Ago: 50}, {Kind: OOMKill, Text: `"redis" (user redis)`}, {Kind: OOMKill, Text: "a process", Times: 7},
 	}
 	if diff := cmp.Diff(want, second.Sample.Events); diff != "" || second.Sample.More != 0 {
 		t.Error(diff)

@@ -31,6 +31,7 @@ const longestRecord = 16 << 10
 type kernelLog struct {
 	kills   []oomKill // oldest first
 	first   time.Duration
+	resumed time.Duration     // when the last suspend that it tells of was over; 0 if there is none
 	whole   bool              // it begins at boot
 	victims map[string]victim // those whose end has not been told yet, by their PIDs
 }
@@ -158,8 +159,12 @@ func (l *kernelLog) line(line []byte) {
 	}
 }
 
-// message takes what the kernel says of a kill.
+// message takes what the kernel says of a kill, and at the end of a suspend: "PM: suspend exit", "PM: hibernation
+// exit" and the like (kernel/power/suspend.c and hibernate.c).
 func (l *kernelLog) message(at time.Duration, text []byte) {
+	if bytes.HasPrefix(text, []byte("PM: ")) && bytes.HasSuffix(text, []byte(" exit\n")) {
+		l.resumed = at
+	}
 	if m := summary.Get().FindSubmatch(text); m != nil {
 		l.victims[string(m[1])] = victim{groupOf(string(text)), parsedID(m[2])}
 	}
@@ -175,23 +180,38 @@ func (l *kernelLog) message(at time.Duration, text []byte) {
 	delete(l.victims, pid) // another process may get its number
 }
 
-// tell adds those of the last day to kills, as named describes them; now is the time since boot. A log that
-// lacks some of them tells of the others, and of none nothing.
-func (l kernelLog) tell(now time.Duration, kills *health.OOMKills, named func(oomKill) health.OOMKill) {
+// tell adds those that may be of the last day to kills, as named describes them; now is the time since boot
+// without that in which the machine was suspended, slept. Before the last suspend it is not known when they
+// were. A log that lacks some of them tells of the others, and of none nothing.
+func (l kernelLog) tell(now, slept time.Duration, kills *health.OOMKills, named func(oomKill) health.OOMKill) {
+	recent, doubtful := uint64(0), false
 	for _, k := range slices.Backward(l.kills) {
-		if now-k.at < health.Day {
-			told := named(k)
-			told.Ago = now - k.at
-			kills.Kills = append(kills.Kills, told)
+		if now-k.at >= health.Day {
+			continue
+		}
+		told := named(k)
+		told.At, told.Ago = k.at, now-k.at
+		if slept >= leastSlept && (l.resumed == 0 || k.at < l.resumed) {
+			told.Slept = slept
+		}
+		kills.Kills = append(kills.Kills, told)
+		if told.Ago+told.Slept < health.Day {
+			recent++
+		} else {
+			doubtful = true
 		}
 	}
-	recent := uint64(len(kills.Kills))
 	all := l.whole || l.first >= 0 && now-l.first >= health.Day || uint64(len(l.kills)) >= kills.SinceBoot
 	switch {
 	case kills.LastDay != nil:
-	case all || recent > 0:
+	case recent > 0 || all && !doubtful:
 		kills.LastDay = &recent
+	case doubtful:
+		kills.Err = errSlept
 	default:
 		kills.Err = errOverrun
 	}
 }
+
+// leastSlept is by how much two clocks must differ to have been read before and after a suspend.
+const leastSlept = time.Second

@@ -20,6 +20,7 @@ import (
 var (
 	errNoMoment = errors.New("a container is not told when; its host has them in its kernel's log")
 	errOverrun  = errors.New("the kernel's log does not go back a day")
+	errSlept    = errors.New("the machine was suspended since processes were killed for want of memory, and the kernel does not tell for how long")
 )
 
 // oomKills counts the processes that the kernel killed since boot. The counter does not tell when,
@@ -47,7 +48,8 @@ func (s source) oomKills(ctx context.Context) (health.OOMKills, error) {
 		return kills, nil
 	}
 	names, _ := accounts.Read(s.root) //nolint:errcheck // a user without a name is shown as a number
-	log.tell(s.sinceBoot(up), &kills, func(k oomKill) health.OOMKill { return s.describe(k, names) })
+	now := s.sinceBoot(up)
+	log.tell(now, up-now, &kills, func(k oomKill) health.OOMKill { return s.describe(k, names) })
 	return kills, nil
 }
 
