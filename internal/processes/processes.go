@@ -33,6 +33,8 @@ type Table struct {
 	// Busy is what all processes of the machine have used since boot; 0 where that is not known, or where
 	// Samples does not have all of them.
 	Busy time.Duration
+	// Others is how much processor time those had used at most that were left out; 0 where none was.
+	Others time.Duration
 }
 
 // Details are what only shown rows need.

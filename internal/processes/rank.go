@@ -133,7 +133,8 @@ func span(before, after Table) time.Duration {
 
 // measure pairs the two samples of each process: the same PID may be another
 // process by now, with another start. One that began in between is measured from the
-// earlier sample of the table, since it used nothing before.
+// earlier sample of the table, since it used nothing before. Where the table was cut, it may have been left out
+// there, with as much as those that were left out had used.
 func measure(before, after Table) []usage {
 	known := make(map[int]int, len(before.Samples))
 	for i := range before.Samples {
@@ -145,7 +146,7 @@ func measure(before, after Table) []usage {
 		if i, ok := known[s.PID]; ok && before.Samples[i].Start == s.Start {
 			first = before.Samples[i]
 		} else if len(before.Samples) > 0 {
-			first = Sample{Read: before.Samples[0].Read}
+			first = Sample{Read: before.Samples[0].Read, CPU: before.Others}
 		}
 		used = append(used, usage{s, percent(first, s)})
 	}

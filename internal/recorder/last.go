@@ -3,7 +3,9 @@
 package recorder
 
 import (
+	"cmp"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +27,7 @@ type Last struct {
 	Counters   health.Counters      `json:"counters"`
 	Interfaces map[string][2]uint64 `json:"interfaces"` // bytes in and out, without loopback
 	Processes  Uses                 `json:"processes"`  // that have used any processor time
+	Others     time.Duration        `json:"others"`     // that each of the others has used at most
 	Reasons    map[string]Standing  `json:"reasons"`    // of the threat level, by code and object
 	Failed     []string             `json:"failed"`     // units
 	Resolver   *Resolver            `json:"resolver"`   // nil if it was not asked
@@ -97,7 +100,7 @@ func lastPath(dir string) string { return filepath.Join(dir, "last.json") }
 
 // Check implements statefile.State.
 func (l *Last) Check() error {
-	if l == nil || l.Version != 1 || l.Sample.Up < 0 {
+	if l == nil || l.Version != 1 || l.Sample.Up < 0 || l.Others < 0 {
 		return statefile.ErrForm
 	}
 	return nil
@@ -123,7 +126,7 @@ func (l *Last) Age(boot string, up time.Duration) (age time.Duration, known bool
 // time since. What had used nothing is left out: it counts as new, and comes to the same.
 func (l *Last) Table(age time.Duration) processes.Table {
 	read := time.Now().Add(-age)
-	t := processes.Table{Samples: make([]processes.Sample, 0, len(l.Processes)+1)}
+	t := processes.Table{Samples: make([]processes.Sample, 0, len(l.Processes)+1), Others: l.Others}
 	for _, u := range l.Processes {
 		t.Samples = append(t.Samples, processes.Sample{PID: u.PID, Start: u.Start, CPU: u.CPU, Read: read})
 	}
@@ -133,13 +136,17 @@ func (l *Last) Table(age time.Duration) processes.Table {
 	return t
 }
 
-// uses are the rows of a table that Table needs.
-func uses(t processes.Table) Uses {
-	list := Uses{}
+// uses are the rows of a table that Table needs, and what each of those that are too many has used at most.
+func uses(t processes.Table) (list Uses, others time.Duration) {
+	list = Uses{}
 	for _, s := range t.Samples {
-		if s.CPU > 0 && len(list) < maxUses {
+		if s.CPU > 0 {
 			list = append(list, Use{s.PID, s.Start, s.CPU})
 		}
 	}
-	return list
+	if len(list) > maxUses {
+		slices.SortStableFunc(list, func(a, b Use) int { return cmp.Compare(b.CPU, a.CPU) })
+		list, others = list[:maxUses], list[maxUses].CPU
+	}
+	return list, others
 }

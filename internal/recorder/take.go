@@ -216,7 +216,7 @@ func (t *taker) processes(ctx context.Context) {
 		t.gaps.Add("processes", err)
 		return
 	}
-	t.now.Processes = uses(table)
+	t.now.Processes, t.now.Others = uses(table)
 	zombies := 0.0
 	for _, p := range table.Samples {
 		if p.State == 'Z' {

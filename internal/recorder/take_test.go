@@ -146,6 +146,30 @@ func TestFiguresAreAveragesSinceTheLastSample(t *testing.T) {
 	}
 }
 
+// What has no room in the list of the last sample has not used all its processor time since.
+func TestVeryManyProcessesAreMeasured(t *testing.T) {
+	h, dir := newHost(), t.TempDir()
+	h.rows = nil
+	for n := range maxUses + 1000 {
+		h.rows = append(h.rows, processes.Sample{PID: 1000 + n, Name: "sleep", Start: "9", CPU: time.Hour, MemoryBytes: 1})
+	}
+	h.rows = append(h.rows, processes.Sample{PID: 900, Name: "mysqld", Start: "1", CPU: 100 * time.Hour, MemoryBytes: 1})
+	if err := h.take(t, nil, 0).Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	last, err := ReadLast(dir)
+	if err != nil || len(last.Processes) != maxUses {
+		t.Fatal(err)
+	}
+	h.rows[len(h.rows)-1].CPU += 30 * time.Second
+	h.rows[maxUses+500].CPU += 15 * time.Second // is not in the list
+	second := h.take(t, last, time.Minute)
+	want := []Process{{900, "mysqld", "user900", 50}, {1000 + maxUses + 500, "sleep", fmt.Sprint("user", 1000+maxUses+500), 25}}
+	if diff := cmp.Diff(want, second.Sample.Busiest, cmp.Transformer("rounded", func(x float64) int { return int(x + 0.5) })); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestNothingIsComparedAcrossABoot(t *testing.T) {
 	h := newHost()
 	first := h.take(t, nil, 0)
