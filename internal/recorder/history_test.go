@@ -276,6 +276,46 @@ func TestAPauseMovesNothing(t *testing.T) {
 	}
 }
 
+// A power cut at 10:00, without a network, and with a clock that starts at 09:17, where it was last saved.
+func TestBootsAreNotMixed(t *testing.T) {
+	m := &machine{now: at("2027-03-05 08:00"), began: at("2027-03-05 07:00")}
+	m.until(at("2027-03-05 10:00"), nil)
+	m.now, m.began, m.boots = at("2027-03-05 09:17"), at("2027-03-05 09:17"), 1
+	m.until(at("2027-03-05 10:17"), func(s *Sample) { s.Figures["load"] = 6 })
+	h := Tell(m.recording("boot-1", time.Hour), "load", at("2027-03-05 07:00"), m.now, nil, 0)
+	if h.FirstSample != "2027-03-05T06:18:00Z" || h.Samples != 180 {
+		t.Errorf("from %s on %d samples", h.FirstSample, h.Samples)
+	}
+	for _, b := range h.Series[0].Buckets {
+		if b.Min < 1 && b.Max > 1 {
+			t.Errorf("two boots in %+v", b)
+		}
+	}
+	want := answer.Gaps{{Field: "times", Reason: "those until 2027-03-05T08:17:00Z are uncertain: " + doubtBoot}}
+	if diff := cmp.Diff(want, h.Unavailable); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A boot without a clock, and none of its samples after it was set, moves no other one to 1970.
+func TestABootWithoutAClockMovesNoOther(t *testing.T) {
+	m := &machine{now: at("2027-03-05 08:00"), began: at("2027-03-05 07:00")}
+	m.until(at("2027-03-05 09:00"), nil)
+	m.reboot(time.Minute, -57*365*24*time.Hour)
+	m.until(at("2027-03-05 10:00"), nil)
+	m.reboot(time.Minute, 0)
+	m.until(at("2027-03-05 11:00"), nil)
+	h := Tell(m.recording("boot-2", m.now.Sub(m.began)), "", at("2027-03-05 08:01"), m.now, nil, 0)
+	if h.Samples != 60+59 || len(h.Unavailable) != 0 {
+		t.Errorf("%d samples, %+v", h.Samples, h.Unavailable)
+	}
+	m.samples, m.now = m.samples[:119], at("1970-03-19 10:00") // it is the present one
+	h = Tell(m.recording("boot-1", 59*time.Minute), "", m.now.Add(-24*time.Hour), m.now, nil, 0)
+	if h.Samples != 119 || len(h.Unavailable) != 1 {
+		t.Errorf("%d samples, %+v", h.Samples, h.Unavailable)
+	}
+}
+
 // Somebody who sets the clock forward, and back again, has paused nothing.
 func TestAClockThatWasAheadForAWhile(t *testing.T) {
 	for _, ahead := range []bool{false, true} { // whether the kernel took it for synchronized

@@ -3,6 +3,7 @@
 package recorder
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -90,9 +91,15 @@ type dating struct {
 	clock time.Time // the same by the clock of the last sample that was added
 	right time.Time // the same by the clocks that were synchronized, by the one that was least ahead; zero if none was
 	doubt string    // why the dates are uncertain; "" if they are not
+	ended time.Time // of the boot, or now
+	next  time.Time // when the boot after it began; zero where that is not known
+	moved string    // why the boot as a whole is dated otherwise than by its clock; "" if it is not
 }
 
-const doubtSet = "the clock was set forward after that, and was not known to be right before"
+const (
+	doubtSet  = "the clock was set forward after that, and was not known to be right before"
+	doubtBoot = "the clock of the next boot began before they ended"
+)
 
 // date says when a sample was taken, and why that is uncertain. The clock of a machine is set now and then, by
 // days where it had none while it was off; the time since boot is not. So within a boot samples are as far
@@ -102,18 +109,35 @@ const doubtSet = "the clock was set forward after that, and was not known to be 
 // But the time since boot of a virtual machine stands still while that is paused. So where the clock was
 // synchronized at two samples, it says how far apart they are.
 func (r *Recording) date(s Record) (at time.Time, doubt string) {
+	if r.dating.boot == "" && r.Boot != "" {
+		began := r.Now.Add(-r.Up)
+		r.dating = dating{boot: r.Boot, began: began, clock: began, ended: r.Now}
+	}
 	d := &r.dating
 	since := time.Duration(s.Up * float64(time.Second))
 	clock := time.Unix(s.Time, 0).Add(-since)
-	switch {
-	case s.Boot == d.boot && s.Boot != "":
-	case s.Boot == r.Boot && s.Boot != "":
-		*d = dating{boot: s.Boot, began: r.Now.Add(-r.Up), clock: r.Now.Add(-r.Up)}
-	default:
-		*d = dating{boot: r.names.text(s.Boot), began: clock, clock: clock}
+	if s.Boot != d.boot || s.Boot == "" {
+		*d = d.before(r.names.text(s.Boot), clock, time.Unix(s.Time, 0))
 	}
 	d.back(clock, s.Right)
-	return d.began.Add(since), d.doubt
+	return d.began.Add(since), cmp.Or(d.moved, d.doubt)
+}
+
+// before is the boot before d, which began and ended so by its own clock. It did not end after d began, as the
+// clock may say that starts where it was last saved. A boot without a clock that lies before all of this one
+// mixes nothing up, unless it is the present one, which is what times are asked by.
+func (d *dating) before(boot string, began, ended time.Time) dating {
+	b := dating{boot: boot, began: began, clock: began, ended: ended, next: d.next}
+	if d.ended.After(began) || d.next.IsZero() {
+		b.next = d.began
+	}
+	if over := ended.Sub(b.next); !b.next.IsZero() && over > 0 {
+		b.began, b.ended = began.Add(-over), b.next
+		if over >= jump*time.Second {
+			b.moved = doubtBoot
+		}
+	}
+	return b
 }
 
 // back goes back to a sample by whose clock the boot began then.
