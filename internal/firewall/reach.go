@@ -75,19 +75,20 @@ func (w *ways) note(c *Chain) {
 		w.rules.Marked = w.rules.Marked || r.Marks
 		w.rules.Untracked = w.rules.Untracked || r.Untracks
 		w.proxied = w.proxied || r.Proxies
-		if r.Action == Divert && (!r.Target.IsValid() || r.Target.IsUnspecified() || w.own(r.Target)) {
+		if r.Action == Divert && (!r.Target.IsValid() || w.here(r.Target.Addr())) {
 			w.rules.Translated = true
 		}
 	}
 }
 
-func (w *ways) own(a netip.Addr) bool {
+// here reports whether an address is one of this host; none is that of the interface.
+func (w *ways) here(a netip.Addr) bool {
 	for _, l := range w.facts.Links {
 		if slices.Contains(l.Addresses, a) {
 			return true
 		}
 	}
-	return a.IsLoopback()
+	return a.IsLoopback() || a.IsUnspecified()
 }
 
 const (

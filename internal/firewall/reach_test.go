@@ -127,7 +127,7 @@ func TestChainsOfOtherPlaces(t *testing.T) {
 	divert := inputChain(false, Rule{Matches: port(81), Action: Divert})
 	divert.Hook, divert.Table = Translation, "nat"
 	away := divert
-	away.Rules = []Rule{{Matches: port(81), Action: Divert, Target: netip.MustParseAddr("203.0.113.9")}}
+	away.Rules = []Rule{{Matches: port(81), Action: Divert, Target: netip.MustParseAddrPort("203.0.113.9:80")}}
 	for name, c := range map[string]struct {
 		chains []Chain
 		want   string

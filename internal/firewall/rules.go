@@ -9,6 +9,7 @@ import "net/netip"
 type Packet struct {
 	Protocol  string // "tcp", "udp" or "udplite"
 	Port      uint16 // of this host
+	AnyPort   bool   // instead of Port
 	V6        bool
 	Interface string     // by which it comes in; "" if it may be any but loopback
 	Index     int        // of that interface, 0 if it may be any
@@ -105,9 +106,11 @@ const (
 type Rule struct {
 	Matches func(Packet) Match // nil is always
 	Action  Action
-	Chain   string     // of Jump and Goto
-	Target  netip.Addr // of Divert; invalid if it is not known, or this host
-	Marks   bool       // it sets a mark of packets or connections
+	Chain   string // of Jump and Goto
+	// Target is where Divert sends packets: invalid if that is not known, at no address if it is this host. Port 0
+	// is the one that they had, or not known.
+	Target netip.AddrPort
+	Marks  bool // it sets a mark of packets or connections
 	// Untracks reports whether the rule turns connection tracking off.
 	Untracks bool
 	// Proxies reports whether the rule may hand packets to a socket of another port, which rules

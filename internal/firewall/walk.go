@@ -60,11 +60,14 @@ type walk struct {
 	packet Packet
 	chains map[string]*Chain
 	steps  int
+	sent   []SentOn
 	outcome
 }
 
 // through takes the packet through a base chain.
-func (t *ruleTable) through(base *Chain, p Packet) outcome {
+func (t *ruleTable) through(base *Chain, p Packet) outcome { return t.walk(base, p).outcome }
+
+func (t *ruleTable) walk(base *Chain, p Packet) walk {
 	if base.Hook == Aside {
 		p.Interface, p.Index = "", 0 // it may be another than the one that the others see
 	}
@@ -75,7 +78,7 @@ func (t *ruleTable) through(base *Chain, p Packet) outcome {
 	} else {
 		w.accepted |= left
 	}
-	return w.outcome
+	return w
 }
 
 // follow returns whose packets come out at the end of a chain.
@@ -90,6 +93,7 @@ func (w *walk) follow(c *Chain, here senders, depth int) (back senders) {
 		}
 		if w.steps++; w.steps > maxSteps {
 			w.giveUp()
+			w.sent = append(w.sent, SentOn{Family: c.Family, Table: c.Table, Chain: c.Name})
 			return 0
 		}
 		if r.Action == GoOn {
@@ -107,6 +111,7 @@ func (w *walk) follow(c *Chain, here senders, depth int) (back senders) {
 			w.dropped |= taken
 		case Divert:
 			w.giveUp()
+			w.sent = append(w.sent, SentOn{c.Family, c.Table, c.Name, r.Target})
 		case Return:
 			back |= taken
 		case Jump:

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/firewall"
 	"sentinel/internal/humanize"
 	"sentinel/internal/network"
 	"sentinel/internal/sshserver"
@@ -23,19 +25,19 @@ func serviceChecks() []check {
 			ID: "services.exposed", Name: "Services reachable from outside", Severity: audit.Medium, Weight: 4,
 			Reference:   "CIS 2.1.22, Lynis NETW-3012",
 			Description: "Each service that others can reach can be attacked; stop those that nobody needs.",
-			Formula:     "PASS when nothing but SSH, whose settings the ssh checks judge, and clients listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. WARN otherwise, and when its rules do not say or cannot be read. Clients are programs of the system for DHCP, time, names and logs, run by root or an account of the system, at their UDP ports (68, 123, 323, 546) and at those of net.ipv4.ip_local_port_range, where they wait for an answer; the value says how many are left out. Where the process is not known, as without root, only the former count. Sockets of SCTP and DCCP are not looked at.",
+			Formula:     "PASS when nothing but SSH, whose settings the ssh checks judge, and clients listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. WARN otherwise, and when its rules do not say or cannot be read. Clients are programs of the system for DHCP, time, names and logs, run by root or an account of the system, at their UDP ports (68, 123, 323, 546) and at those of net.ipv4.ip_local_port_range, where they wait for an answer; the value says how many are left out. Where the process is not known, as without root, only the former count. Sockets of SCTP and DCCP are not looked at. Skipped where nothing is found and rules of the packet filter send packets on to other hosts or containers.",
 		}, Run: exposedServices},
 		{About: audit.About{
 			ID: "services.internal", Name: "Internal services not exposed", Severity: audit.High, Weight: 8,
 			Reference:   "CIS 2.1, Lynis DBS-1882",
 			Description: "Databases, caches and control interfaces trust whoever reaches them, or nearly.",
-			Formula:     "PASS when no well-known port of a database, cache, cluster or container control interface listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. FAIL otherwise.",
+			Formula:     "PASS when no well-known port of a database, cache, cluster or container control interface listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. FAIL otherwise. Skipped where nothing is found and rules of the packet filter send packets on to other hosts or containers.",
 		}, Run: noneOf(internalRule)},
 		{About: audit.About{
 			ID: "services.cleartext", Name: "Services without encryption", Severity: audit.High, Weight: 7,
 			Reference:   "CIS 2.1, Lynis INSE-8000",
 			Description: "What these protocols carry, passwords included, can be read and changed on the way.",
-			Formula:     "PASS when no port of telnet, rlogin, rsh, rexec, FTP, TFTP, finger, NIS or X11 listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. FAIL otherwise.",
+			Formula:     "PASS when no port of telnet, rlogin, rsh, rexec, FTP, TFTP, finger, NIS or X11 listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. FAIL otherwise. Skipped where nothing is found and rules of the packet filter send packets on to other hosts or containers.",
 		}, Run: noneOf(cleartextRule)},
 		{About: audit.About{
 			ID: "services.snmp", Name: "SNMP community", Severity: audit.High, Weight: 4,
@@ -80,10 +82,30 @@ func (m *machine) reachable(ctx context.Context) (listeners.Sockets, error) {
 		return listeners.Sockets{}, errNotLive
 	}
 	return m.listeners.Get(func() (listeners.Sockets, error) {
+		facts := m.Firewall.Firewall(ctx)
 		return listeners.Host{
-			Source: m.Sockets, Judge: m.Firewall.Firewall(ctx).Reach(), Rules: portRules(), Unowned: m.unowned,
+			Source: m.Sockets, Judge: facts.Reach(), Rules: portRules(), Unowned: m.unowned, Beyond: sentOn(facts.SentOn()),
 		}.Reachable(ctx)
 	})
+}
+
+// maxSentOn is how many rules are named.
+const maxSentOn = 3
+
+// sentOn says what is reached without a socket: what containers publish, for one.
+func sentOn(rules []firewall.SentOn) string {
+	if len(rules) == 0 {
+		return ""
+	}
+	var places []string
+	for _, r := range rules[:min(len(rules), maxSentOn)] {
+		places = append(places, r.String())
+	}
+	text := "the packet filter sends packets on to other hosts or containers, whose services are not looked at: " + strings.Join(places, ", ")
+	if more := len(rules) - len(places); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // unowned says of a socket that no process was found to have whose it is. One of a user's may be on its way from one

@@ -89,9 +89,11 @@ func act(rule *firewall.Rule, e expr.Any, before []expr.Any) {
 		rule.Action = firewall.Drop
 	case *expr.NAT:
 		if e.Type == expr.NATTypeDestNAT {
-			rule.Action, rule.Target = firewall.Divert, immediate(before, e.RegAddrMin)
+			rule.Action, rule.Target = firewall.Divert, natTarget(before, e)
 		}
-	case *expr.Redir, *expr.Queue, *expr.SynProxy:
+	case *expr.Redir:
+		rule.Action, rule.Target = firewall.Divert, thisHost
+	case *expr.Queue, *expr.SynProxy:
 		rule.Action = firewall.Divert
 	case *expr.Payload:
 		if e.OperationType == expr.PayloadWrite {
@@ -110,15 +112,27 @@ func act(rule *firewall.Rule, e expr.Any, before []expr.Any) {
 	}
 }
 
-// immediate is the address that a rule has put into a register, invalid when it is not a constant.
-func immediate(before []expr.Any, register uint32) netip.Addr {
+// natTarget is invalid when the address is not a constant.
+func natTarget(before []expr.Any, e *expr.NAT) netip.AddrPort {
+	if e.RegAddrMin == 0 {
+		return thisHost
+	}
+	a, _ := netip.AddrFromSlice(immediate(before, e.RegAddrMin))
+	port := immediate(before, e.RegProtoMin)
+	if !a.IsValid() || len(port) != 2 {
+		return netip.AddrPortFrom(a, 0)
+	}
+	return netip.AddrPortFrom(a, binary.BigEndian.Uint16(port))
+}
+
+// immediate is what a rule has put into a register, nil when it is not a constant.
+func immediate(before []expr.Any, register uint32) []byte {
 	for _, e := range slices.Backward(before) {
 		if i, ok := e.(*expr.Immediate); ok && i.Register == register && register != 0 {
-			a, _ := netip.AddrFromSlice(i.Data)
-			return a
+			return i.Data
 		}
 	}
-	return netip.Addr{}
+	return nil
 }
 
 // evaluate is the match of conditions, in order, and of last, which may be nil.
@@ -280,10 +294,17 @@ func conntrackCells(p firewall.Packet, key expr.CtKey) []cell {
 	case key == expr.CtKeySRC:
 		return cells(ofHost, make([]byte, 16)...)
 	case key == expr.CtKeyPROTODST && !p.Translated:
-		return cells(known, bigEndian(p.Port)...)
+		return portCells(p)
 	default:
 		return unknowns(16)
 	}
+}
+
+func portCells(p firewall.Packet) []cell {
+	if p.AnyPort {
+		return unknowns(2)
+	}
+	return cells(known, bigEndian(p.Port)...)
 }
 
 func payloadCells(p firewall.Packet, e *expr.Payload) []cell {
@@ -302,7 +323,7 @@ func payloadCells(p firewall.Packet, e *expr.Payload) []cell {
 		}
 	case expr.PayloadBaseTransportHeader:
 		put(0, cells(usual, bigEndian(ordinaryPort)...))
-		put(2, cells(known, bigEndian(p.Port)...))
+		put(2, portCells(p))
 		if p.Protocol == "tcp" {
 			put(13, cells(known, synFlag))
 		}
@@ -336,7 +357,10 @@ func target(rule *firewall.Rule, e *expr.Target) {
 	rule.Marks = rule.Marks || marks(e.Name)
 	rule.Untracks = rule.Untracks || untracks(e.Name)
 	rule.Proxies = proxies(e.Name)
-	if e.Name == "DNAT" {
+	switch e.Name {
+	case "DNAT":
 		rule.Target = translatedTo(e)
+	case "REDIRECT":
+		rule.Target = thisHost
 	}
 }

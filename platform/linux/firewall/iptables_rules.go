@@ -34,7 +34,7 @@ func parseOptions(options []string, v6 bool, chains []string) firewall.Rule {
 		switch {
 		case targeted && name == "--to-destination":
 			host, _, _ := strings.Cut(first(values), "-")
-			r.Target = addressOf(host, v6)
+			r.Target = destinationOf(host, v6)
 		case targeted:
 		case name == "-j" || name == "-g":
 			setTarget(&r, name, first(values), chains)
@@ -53,6 +53,9 @@ func parseOptions(options []string, v6 bool, chains []string) firewall.Rule {
 	}
 	return r
 }
+
+// thisHost is the target of a rule that leaves the address to the interface, or as it is.
+var thisHost = netip.AddrPortFrom(netip.IPv6Unspecified(), 0)
 
 // option returns the first option with its values.
 func option(words []string) (name string, values []string) {
@@ -84,19 +87,22 @@ func setTarget(r *firewall.Rule, option, name string, chains []string) {
 		r.Action, r.Chain = firewall.Jump, name
 	default:
 		r.Action, r.Marks, r.Untracks, r.Proxies = xtAction(name), marks(name), untracks(name), proxies(name)
+		if name == "REDIRECT" {
+			r.Target = thisHost
+		}
 	}
 }
 
-// addressOf takes the address out of "192.0.2.7:80" or "[2001:db8::7]:80".
-func addressOf(text string, v6 bool) netip.Addr {
+// destinationOf reads "192.0.2.7:80", "[2001:db8::7]:80", or either without a port.
+func destinationOf(text string, v6 bool) netip.AddrPort {
 	if ap, err := netip.ParseAddrPort(text); err == nil {
-		return ap.Addr()
+		return ap
 	}
 	a, err := netip.ParseAddr(text)
 	if err != nil || a.Is6() != v6 {
-		return netip.Addr{}
+		return netip.AddrPort{}
 	}
-	return a
+	return netip.AddrPortFrom(a, 0)
 }
 
 // parseCondition reads the options of iptables(8) and iptables-extensions(8) that most rules have.
@@ -114,7 +120,7 @@ func parseCondition(name string, values []string) condition {
 	case "-i":
 		return inInterface(value)
 	case "--dport", "--dports":
-		return func(p firewall.Packet) firewall.Match { return parsePorts(value, p.Port) }
+		return func(p firewall.Packet) firewall.Match { return parsePorts(value, p) }
 	case "--sport", "--sports":
 		return func(firewall.Packet) firewall.Match { return usualPorts(value) }
 	case "--ctstate", "--state":
@@ -175,14 +181,14 @@ func inInterface(value string) condition {
 }
 
 // parsePorts is whether a port is in "22", "80,443" or "6000:6007".
-func parsePorts(list string, port uint16) firewall.Match {
+func parsePorts(list string, p firewall.Packet) firewall.Match {
 	m := firewall.Never
 	for part := range strings.SplitSeq(list, ",") {
 		from, to, ok := portRange(part)
 		if !ok {
 			return firewall.Unsure
 		}
-		m = m.Or(within(port, from, to))
+		m = m.Or(portWithin(p, from, to))
 	}
 	return m
 }

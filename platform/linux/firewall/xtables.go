@@ -89,6 +89,13 @@ func invert(m firewall.Match, not bool) firewall.Match {
 	return m
 }
 
+func portWithin(p firewall.Packet, from, to uint16) firewall.Match {
+	if p.AnyPort {
+		return firewall.Unsure
+	}
+	return within(p.Port, from, to)
+}
+
 func within(n, from, to uint16) firewall.Match { return firewall.Is(from <= n && n <= to) }
 
 // Kinds of addresses, as routes have them (RTN_* in include/uapi/linux/rtnetlink.h).

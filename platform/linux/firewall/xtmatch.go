@@ -35,7 +35,7 @@ func xtMatch(p firewall.Packet, e *expr.Match) firewall.Match {
 			return firewall.Never
 		}
 		return invert(sourcePorts(info.SrcPorts[0], info.SrcPorts[1]), info.InvFlags&xt.UdpInvSrcPorts != 0).
-			And(invert(within(p.Port, info.DstPorts[0], info.DstPorts[1]), info.InvFlags&xt.UdpInvDestPorts != 0))
+			And(invert(portWithin(p, info.DstPorts[0], info.DstPorts[1]), info.InvFlags&xt.UdpInvDestPorts != 0))
 	case *xt.Unknown:
 		return bytesMatch(p, e.Name, e.Rev, *info)
 	default:
@@ -65,7 +65,7 @@ func tcpMatch(p firewall.Packet, info *xt.Tcp) firewall.Match {
 		return firewall.Never
 	}
 	m := invert(sourcePorts(info.SrcPorts[0], info.SrcPorts[1]), info.InvFlags&xt.TcpInvSrcPorts != 0).
-		And(invert(within(p.Port, info.DstPorts[0], info.DstPorts[1]), info.InvFlags&xt.TcpInvDestPorts != 0)).
+		And(invert(portWithin(p, info.DstPorts[0], info.DstPorts[1]), info.InvFlags&xt.TcpInvDestPorts != 0)).
 		And(invert(firewall.Is(synFlag&info.FlagsMask == info.FlagsCmp), info.InvFlags&xt.TcpInvFlags != 0))
 	if info.Option != 0 {
 		m = m.And(firewall.Unsure)
@@ -114,7 +114,7 @@ func multiportMatch(p firewall.Packet, revision uint32, b []byte) firewall.Match
 		if b[flags+i] != 0 && i+1 < int(b[1]) {
 			i++
 		}
-		m = m.Or(within(p.Port, from, port(i)))
+		m = m.Or(portWithin(p, from, port(i)))
 	}
 	return invert(m, b[not] != 0)
 }
@@ -142,8 +142,8 @@ func ipsetMatch(b []byte) firewall.Match {
 	return invert(firewall.PerhapsSome, b[3]&not != 0)
 }
 
-// translatedTo is the address that a target DNAT has for a packet, invalid if it has none.
-func translatedTo(e *expr.Target) netip.Addr {
+// translatedTo is what a target DNAT has for a packet, invalid if it has no address.
+func translatedTo(e *expr.Target) netip.AddrPort {
 	var r xt.NatRange
 	switch info := e.Info.(type) {
 	case *xt.NatRange:
@@ -152,13 +152,16 @@ func translatedTo(e *expr.Target) netip.Addr {
 		r = info.NatRange
 	case *xt.NatIPv4MultiRangeCompat:
 		if len(*info) != 1 {
-			return netip.Addr{}
+			return netip.AddrPort{}
 		}
-		r = xt.NatRange{Flags: (*info)[0].Flags, MinIP: (*info)[0].MinIP, MaxIP: (*info)[0].MaxIP}
+		r = xt.NatRange{Flags: (*info)[0].Flags, MinIP: (*info)[0].MinIP, MaxIP: (*info)[0].MaxIP, MinPort: (*info)[0].MinPort, MaxPort: (*info)[0].MaxPort}
 	}
 	if xt.NatRangeFlags(r.Flags)&xt.NatRangeMapIPs == 0 || !net.IP.Equal(r.MinIP, r.MaxIP) {
-		return netip.Addr{}
+		return netip.AddrPort{}
 	}
 	a, _ := netip.AddrFromSlice(r.MinIP)
-	return a.Unmap()
+	if xt.NatRangeFlags(r.Flags)&xt.NatRangeProtoSpecified == 0 || r.MinPort != r.MaxPort {
+		r.MinPort = 0
+	}
+	return netip.AddrPortFrom(a.Unmap(), r.MinPort)
 }

@@ -87,6 +87,8 @@ type Host struct {
 	// Unowned is what is said of a socket of a user, by ID, without an owner although all owners could be looked
 	// up; nil when that cannot be told.
 	Unowned func(uid int) string
+	// Beyond says what others can reach by this host without a socket of it; "" for nothing.
+	Beyond string
 }
 
 // Reachable lists the listening sockets that are not on loopback. Those that the packet filter
@@ -114,8 +116,8 @@ func (h Host) Reachable(ctx context.Context) (Sockets, error) {
 	if err := addOwners(ctx, h.Source, all, h.Unowned); err != nil {
 		return Sockets{}, err
 	}
-	whole := audit.ListOf(h.open(all), cmp.Or(rest[:]...))
-	ofServices := audit.ListOf(h.open(all[:len(all)-len(lists[others])]), cmp.Or(rest[privileged], rest[named]))
+	whole := audit.ListOf(h.open(all), cmp.Or(append(rest[:], h.Beyond)...))
+	ofServices := audit.ListOf(h.open(all[:len(all)-len(lists[others])]), cmp.Or(rest[privileged], rest[named], h.Beyond))
 	return Sockets{ofServices, whole}, nil
 }
 
