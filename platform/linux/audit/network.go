@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 
@@ -32,13 +33,13 @@ func networkChecks() []check {
 			ID: "network.accept_redirects", Name: "ICMP redirects ignored", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 3.3.5, Lynis KRNL-6000",
 			Description: "A neighbour can lead the traffic of this machine through another one.",
-			Formula:     "PASS when no interface accepts redirects, over IPv4 (all and the interface together, by the kernel's rule) or IPv6. WARN otherwise. Loopback does not count.",
+			Formula:     "PASS when no interface accepts redirects, over IPv4 (all and the interface together where it forwards, by its own net.ipv4.conf.IF.forwarding, and either where it does not) or IPv6. WARN otherwise. Loopback does not count.",
 		}, Run: acceptRedirects},
 		{About: audit.About{
 			ID: "network.send_redirects", Name: "No ICMP redirects sent", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 3.3.2, Lynis KRNL-6000",
 			Description: "Only a router has reason to redirect others.",
-			Formula:     "PASS when this machine does not forward (net.ipv4.ip_forward is 0), or when neither net.ipv4.conf.all.send_redirects nor that of an interface is 1. WARN otherwise.",
+			Formula:     "PASS when on each interface net.ipv4.conf.IF.forwarding is 0, or neither net.ipv4.conf.all.send_redirects nor its own is 1. WARN otherwise.",
 		}, Run: sendRedirects},
 		{About: audit.About{
 			ID: "network.source_route", Name: "Source routes refused", Severity: audit.Medium, Weight: 3,
@@ -60,13 +61,30 @@ func networkChecks() []check {
 type perInterface struct {
 	version string // "ipv4" or "ipv6"
 	name    string
-	combine func(all, own int) int // to the value in force on the interface
+	combine func(all, own int, forwards bool) int // to the value in force on the interface
 	good    func(int) bool
 }
 
-func largest(all, own int) int     { return max(all, own) }
-func smallest(all, own int) int    { return min(all, own) }
-func interfaceOnly(_, own int) int { return own }
+func largest(all, own int, _ bool) int     { return max(all, own) }
+func smallest(all, own int, _ bool) int    { return min(all, own) }
+func interfaceOnly(_, own int, _ bool) int { return own }
+
+// received is IN_DEV_RX_REDIRECTS of include/linux/inetdevice.h: an interface that forwards accepts when both are
+// set, any other when one is.
+func received(all, own int, forwards bool) int {
+	if forwards {
+		return min(all, own)
+	}
+	return max(all, own)
+}
+
+// sent is IN_DEV_TX_REDIRECTS for what comes in by an interface that forwards; no other sends any.
+func sent(all, own int, forwards bool) int {
+	if forwards {
+		return max(all, own)
+	}
+	return 0
+}
 
 // wrong returns the settings of interfaces that are not good, and how many
 // interfaces there are.
@@ -78,7 +96,9 @@ func (p perInterface) wrong(m *machine) (list []setting, interfaces int, err err
 	}
 	own, err := m.settings(base + "*/" + p.name)
 	for _, s := range own {
-		if s.value = p.combine(all[0].value, s.value); !p.good(s.value) {
+		forwards, failed := m.settings(path.Dir(s.key) + "/forwarding")
+		err = cmp.Or(err, failed)
+		if s.value = p.combine(all[0].value, s.value, len(forwards) > 0 && forwards[0].value != 0); !p.good(s.value) {
 			list = append(list, s)
 		}
 	}
@@ -114,28 +134,15 @@ func rpFilter(_ context.Context, m *machine) audit.Finding {
 		perInterface{"ipv4", "rp_filter", largest, atLeast(1)})
 }
 
-// acceptRedirects combines the settings as IN_DEV_RX_REDIRECTS does: an interface
-// that forwards accepts when both are set, any other when one is.
 func acceptRedirects(_ context.Context, m *machine) audit.Finding {
-	combine := largest
-	if forward, err := m.settings("net/ipv4/ip_forward"); err == nil && len(forward) > 0 && forward[0].value != 0 {
-		combine = smallest
-	}
 	return m.interfaces(audit.Warn, "net.ipv4.conf.all.accept_redirects = 0, and the same for default and each interface, and for ipv6",
-		perInterface{"ipv4", "accept_redirects", combine, equalTo(0)},
+		perInterface{"ipv4", "accept_redirects", received, equalTo(0)},
 		perInterface{"ipv6", "accept_redirects", interfaceOnly, equalTo(0)})
 }
 
 func sendRedirects(_ context.Context, m *machine) audit.Finding {
-	forward, err := m.settings("net/ipv4/ip_forward")
-	if err != nil {
-		return audit.Unread("/proc/sys", err)
-	}
-	if len(forward) > 0 && forward[0].value == 0 {
-		return audit.Passed("This machine does not forward")
-	}
 	return m.interfaces(audit.Warn, "net.ipv4.conf.all.send_redirects = 0, and the same for default and each interface",
-		perInterface{"ipv4", "send_redirects", largest, equalTo(0)})
+		perInterface{"ipv4", "send_redirects", sent, equalTo(0)})
 }
 
 // iffPromisc is IFF_PROMISC (include/uapi/linux/if.h).

@@ -82,15 +82,21 @@ func conf(version, name string, all, eth0 int, more ...string) map[string]string
 }
 
 func TestSettingsOfInterfacesAreJoinedAsTheKernelDoes(t *testing.T) {
-	const forwards = "net/ipv4/ip_forward=1"
+	const (
+		forwards = "net/ipv4/conf/eth0/forwarding=1"
+		keeps    = "net/ipv4/conf/eth0/forwarding=0"
+	)
 	judge(t, []verdictCase{
 		{"all is enough", "network.rp_filter", conf("ipv4", "rp_filter", 2, 0), audit.Pass, "1 interface"},
 		{"the interface is enough", "network.rp_filter", conf("ipv4", "rp_filter", 0, 1), audit.Pass, ""},
 		{"neither", "network.rp_filter", conf("ipv4", "rp_filter", 0, 0), audit.Warn, "eth0"},
 		{"no interface", "network.rp_filter", sys("net/ipv4/conf/all/rp_filter=0", "net/ipv4/conf/lo/rp_filter=0"), "", "loopback"},
-		{"redirects by all, not forwarding", "network.accept_redirects", conf("ipv4", "accept_redirects", 1, 0, "net/ipv4/ip_forward=0"), audit.Warn, ""},
+		{"redirects by all, not forwarding", "network.accept_redirects", conf("ipv4", "accept_redirects", 1, 0, keeps), audit.Warn, ""},
 		{"redirects by all, forwarding", "network.accept_redirects", conf("ipv4", "accept_redirects", 1, 0, forwards), audit.Pass, ""},
 		{"redirects by both, forwarding", "network.accept_redirects", conf("ipv4", "accept_redirects", 1, 1, forwards), audit.Warn, ""},
+		{"redirects by the interface, another one forwards", "network.accept_redirects", conf("ipv4", "accept_redirects", 0, 1, "net/ipv4/ip_forward=1", keeps), audit.Warn, "eth0"},
+		{"sent by one that forwards alone", "network.send_redirects", conf("ipv4", "send_redirects", 0, 1, "net/ipv4/ip_forward=0", forwards), audit.Warn, "eth0"},
+		{"not sent by one that does not", "network.send_redirects", conf("ipv4", "send_redirects", 1, 1, "net/ipv4/ip_forward=1", keeps), audit.Pass, ""},
 		{"IPv6 by all alone", "network.accept_redirects", conf("ipv6", "accept_redirects", 1, 0), audit.Pass, ""},
 		{"IPv6 by the interface", "network.accept_redirects", conf("ipv6", "accept_redirects", 0, 1), audit.Warn, "ipv6"},
 		{"sent by a router", "network.send_redirects", conf("ipv4", "send_redirects", 0, 1, forwards), audit.Warn, ""},
