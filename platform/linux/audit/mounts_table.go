@@ -35,10 +35,18 @@ func mountedAt(table []*mountinfo.Info, point string) *mountinfo.Info {
 	return nil
 }
 
-// keepsFiles says whether a file system keeps files of this machine: on a disk or in
-// memory, not on a server, in an image or made up by the kernel.
+// keepsFiles says whether a file system may keep files of this machine: on a disk, in an image or in memory. A type that
+// is not known does; what the kernel makes up does not, and what is on a server, or served by a process, may never answer.
 func keepsFiles(t *mountinfo.Info) bool {
-	return slices.Contains([]string{
-		"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "zfs", "jfs", "reiserfs", "overlay", "tmpfs", "ramfs",
-	}, t.FSType)
+	return !mounts.IsFUSE(t) && !slices.Contains(kernelTypes, t.FSType) && !slices.Contains(servedTypes, t.FSType)
 }
+
+var (
+	kernelTypes = []string{
+		"autofs", "binder", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "cpuset", "debugfs", "devpts", "efivarfs", "functionfs", "fusectl", "hugetlbfs", "mqueue",
+		"nfsd", "nsfs", "ocfs2_dlmfs", "proc", "pstore", "resctrl", "rpc_pipefs", "securityfs", "selinuxfs", "smackfs", "sysfs", "tracefs", "xenfs",
+	}
+	servedTypes = []string{
+		"9p", "afs", "beegfs", "ceph", "cifs", "coda", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "orangefs", "prl_fs", "pvfs2", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs",
+	}
+)

@@ -41,7 +41,7 @@ func treeChecks() []check {
 			ID: "tree.setuid", Name: "Programs that give away rights", Severity: audit.High, Weight: 9, Unusual: true,
 			Reference:   "CIS 7.1.13",
 			Description: "A program with the set-user-ID bit gives everyone the rights of its owner, and one with file capabilities some of root's: the classic back door.",
-			Formula:     "PASS when every program with the set-user-ID or set-group-ID bit, or with file capabilities that lead to root (such as cap_setuid, cap_dac_override, cap_sys_admin, cap_sys_ptrace), on all local file systems that are not mounted nosuid and in which no containers and virtual machines are kept (such as /var/lib/docker, /var/lib/flatpak, /var/snap, /var/cache/pbuilder), belongs to a package that is known to ship it so. FAIL for one of no package, for a shell, an interpreter or a tool that runs others, reads or writes files, and for a mode that the package, or dpkg-statoverride, does not have. WARN for another one that no package is known to ship so: the data of Debian and Arch hold no modes, and none hold capabilities. Skipped without package data, or when not all could be looked at.",
+			Formula:     "PASS when every program with the set-user-ID or set-group-ID bit, or with file capabilities that lead to root (such as cap_setuid, cap_dac_override, cap_sys_admin, cap_sys_ptrace), on all file systems that are not mounted nosuid, but for those on servers, those that a process serves (FUSE) and the kernel's own such as proc, and in which no containers and virtual machines are kept (such as /var/lib/docker, /var/lib/flatpak, /var/snap, /var/cache/pbuilder), belongs to a package that is known to ship it so. FAIL for one of no package, for a shell, an interpreter or a tool that runs others, reads or writes files, and for a mode that the package, or dpkg-statoverride, does not have. WARN for another one that no package is known to ship so: the data of Debian and Arch hold no modes, and none hold capabilities. Skipped without package data, or when not all could be looked at.",
 		}, Run: setuid, Limit: treeLimit},
 		{About: audit.About{
 			ID: "tree.programs", Name: "Owner of programs", Severity: audit.High, Weight: 8, Unusual: true,
@@ -99,21 +99,6 @@ func isBelow(path, directory string) bool {
 
 func isBelowAny(path string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(f string) bool { return isBelow(path, f) })
-}
-
-// volatileDirs hold what is not on a disk or is gone after a reboot. Programs that run there are looked for all the
-// same, but for those of the kernel's own file systems.
-var (
-	volatileDirs = []string{"/proc", "/sys", "/dev", "/run"}
-	kernelDirs   = []string{"/proc", "/sys"}
-)
-
-// volatile are the folders in which a walk looks at nothing.
-func volatile(system bool) []string {
-	if system {
-		return volatileDirs
-	}
-	return kernelDirs
 }
 
 // A foundFile is one file that a check may object to.
@@ -270,7 +255,7 @@ func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 // walkSkips says which directories are not entered: what is not walked at all, and what the other walk sees.
 func walkSkips(system bool) func(path string) bool {
 	return func(path string) bool {
-		return isBelowAny(path, volatile(system)) || isSystemPath(path) != system || isBelowAny(path, containerStorage)
+		return isSystemPath(path) != system || isBelowAny(path, containerStorage)
 	}
 }
 

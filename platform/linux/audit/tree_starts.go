@@ -86,7 +86,7 @@ func (s shown) isWalked(i int) bool {
 		return false
 	case point == "/":
 		return s.system || !nosuid
-	case isBelowAny(point, volatile(s.system)) || isBelowAny(point, containerStorage):
+	case isBelowAny(point, containerStorage):
 		return false
 	case s.system:
 		return isSystemPath(point)
@@ -143,7 +143,7 @@ func (s shown) shows(by, t *mountinfo.Info) bool {
 	}
 	place := path.Join(by.Mountpoint, strings.TrimPrefix(t.Root, strings.TrimSuffix(by.Root, "/")))
 	for at := place; at != by.Mountpoint; at = path.Dir(at) {
-		if _, over := s.last[at]; over || isBelowAny(at, volatile(s.system)) || isBelowAny(at, containerStorage) || s.system && !isSystemPath(at) {
+		if _, over := s.last[at]; over || isBelowAny(at, containerStorage) || s.system && !isSystemPath(at) {
 			return false
 		}
 	}

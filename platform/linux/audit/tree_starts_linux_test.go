@@ -34,6 +34,10 @@ func TestNoMountIsLeftOutForOneThatIsNotLookedAt(t *testing.T) {
 		"a system part, as another":       {"2 1 8:1 /usr/x /opt rw - ext4 /dev/sda1 rw\n", "/", "/"},
 		"out of a storage of containers":  {"2 1 8:1 /var/lib/docker/x /srv rw - ext4 /dev/sda1 rw\n", "/", "/ /srv"},
 		"out of what others do not enter": {"2 1 8:1 /closed/x /srv rw - ext4 /dev/sda1 rw\n", "/", "/ /srv"},
+		"a type in no list":               {"2 1 7:1 / /srv rw - newfs /dev/loop1 rw\n3 1 7:2 / /mnt rw,nosuid - newfs /dev/loop2 rw\n", "/", "/ /srv"},
+		"images":                          {"2 1 7:1 / /srv ro - erofs /dev/loop1 ro\n3 1 7:2 / /mnt ro - squashfs /dev/loop2 ro\n4 1 11:0 / /media ro - iso9660 /dev/sr0 ro\n5 1 0:6 / /dev rw - devtmpfs devtmpfs rw\n", "/", "/ /srv /mnt /media /dev"},
+		"below the kernel's own":          {"2 1 0:3 / /proc rw - proc proc rw\n3 1 0:4 / /sys rw - sysfs sysfs rw\n4 3 0:5 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n5 4 0:6 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n6 2 0:7 / /proc/fs rw - tmpfs tmpfs rw\n", "/", "/ /sys/fs/cgroup /proc/fs"},
+		"served by others":                {"2 1 0:9 / /srv rw - nfs4 nas:/ rw\n3 1 0:10 / /mnt rw - fuse.sshfs b: rw,user_id=0\n4 1 0:11 / /media rw - fuseblk /dev/sdb1 rw\n", "/", "/"},
 		"over itself":                     {"2 1 8:1 /usr /usr ro - ext4 /dev/sda1 rw\n", "/ /usr", "/"},
 	} {
 		table, err := tableOf(t, root+c.table)
