@@ -23,7 +23,7 @@ func isAlias(name string) bool {
 		!strings.ContainsFunc(name, func(c rune) bool { return (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' })
 }
 
-// resolve replaces the names of aliases by their commands.
+// resolve replaces the names of aliases by their commands, in rules and in the scopes of Defaults.
 func (r *reader) resolve() {
 	var list []Grant
 	for _, g := range r.policy.Grants {
@@ -37,6 +37,14 @@ func (r *reader) resolve() {
 		list = list[:maxRules]
 	}
 	r.policy.Grants = list
+	for i, d := range r.policy.Defaults {
+		if names, ok := strings.CutPrefix(d.Scope, "!"); ok {
+			for _, name := range split(names, ',', false) {
+				commands := r.expand(strings.TrimSpace(name), maxAlias)
+				r.policy.Defaults[i].Commands = append(r.policy.Defaults[i].Commands, commands...)
+			}
+		}
+	}
 }
 
 func (r *reader) expand(command string, depth int) []string {

@@ -87,7 +87,8 @@ func (d Default) exempt(option string) (Default, bool) {
 }
 
 // mayOpen says whether g is everything as root for somebody but root for whom d may
-// be as well. Who is in a group or an alias is not looked up: it may be anybody.
+// be as well. Who is in a group or an alias is not looked up: it may be anybody, and an alias of commands that nothing
+// defines may be all.
 func (d Default) mayOpen(g Grant) bool {
 	if g.onlyRoot() || !g.everything() {
 		return false
@@ -96,7 +97,7 @@ func (d Default) mayOpen(g Grant) bool {
 	case '>':
 		return Grant{RunAs: names}.AsRoot()
 	case '!':
-		return slices.Contains(strings.Split(names, ","), "ALL")
+		return slices.ContainsFunc(d.Commands, func(command string) bool { return command == "ALL" || isAlias(command) })
 	case ':':
 		return slices.ContainsFunc(strings.Split(names, ","), func(name string) bool {
 			return slices.ContainsFunc(g.users(), func(user string) bool { return mayBe(name, user) })

@@ -51,10 +51,11 @@ func (g Grant) AsRoot() bool {
 
 // A Default is one Defaults line.
 type Default struct {
-	Scope   string // "", or what follows the word: ":mira", "@host", "!cmnd", ">root"
-	Options []string
-	File    string
-	Line    int
+	Scope    string   // "", or what follows the word: ":mira", "@host", "!cmnd", ">root"
+	Commands []string // that a scope of commands names; aliases are resolved
+	Options  []string
+	File     string
+	Line     int
 }
 
 // A Policy is what was read.

@@ -138,7 +138,7 @@ func TestIncludedFilesAreThoseThatSudoTakes(t *testing.T) {
 	if diff := cmp.Diff(want, users); diff != "" {
 		t.Error(diff)
 	}
-	defaults := []Default{{"", []string{"use_pty", "!authenticate"}, start, 1}, {":mira", []string{"!requiretty"}, start, 2}}
+	defaults := []Default{{Scope: "", Options: []string{"use_pty", "!authenticate"}, File: start, Line: 1}, {Scope: ":mira", Options: []string{"!requiretty"}, File: start, Line: 2}}
 	if diff := cmp.Diff(defaults, p.Defaults); diff != "" {
 		t.Error(diff)
 	}
@@ -181,7 +181,7 @@ func TestNamesOfIncludedFilesEndAsForSudo(t *testing.T) {
 
 func TestOptionsAreThoseBehindWhomTheyAreFor(t *testing.T) {
 	p, err := Read(tree{start: "Defaults:\"a b\", c badpass_message=(x, !authenticate # , use_pty\n"}, start)
-	want := []Default{{`:"a b",c`, []string{"badpass_message=(x", "!authenticate"}, start, 1}}
+	want := []Default{{Scope: `:"a b",c`, Options: []string{"badpass_message=(x", "!authenticate"}, File: start, Line: 1}}
 	if diff := cmp.Diff(want, p.Defaults); err != nil || p.Hole != nil || diff != "" {
 		t.Errorf("%v, hole %v: %s", err, p.Hole, diff)
 	}
