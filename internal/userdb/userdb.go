@@ -122,11 +122,12 @@ func StrengthOf(field string) Strength {
 	switch {
 	case hash == "" || hash[0] == '*' || hash == "x" || hash == "LK" || hash == "NP":
 		return Locked
+	case hash[0] == '_' || isDES(hash):
+		return Weak
+	case hash[0] != '$' && len(hash) < shortestHash:
+		return Locked // no method makes one as short
 	case hash[0] != '$':
-		if hash[0] == '_' || len(hash) == 13 {
-			return Weak
-		}
-		return Locked // no hash has this form
+		return Unknown
 	}
 	method, _, _ := strings.Cut(hash[1:], "$")
 	method, _, _ = strings.Cut(method, ",")
@@ -138,6 +139,17 @@ func StrengthOf(field string) Strength {
 	default:
 		return Unknown
 	}
+}
+
+// shortestHash is the length of a hash of DES with its salt.
+const shortestHash = 13
+
+// isDES says whether a hash has the form of DES, or of bigcrypt, which is longer
+// (crypt(5)).
+func isDES(hash string) bool {
+	return len(hash) >= shortestHash && !strings.ContainsFunc(hash, func(c rune) bool {
+		return (c < '.' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+	})
 }
 
 // A Default is one setting of login.defs.

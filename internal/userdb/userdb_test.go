@@ -53,6 +53,7 @@ func TestPasswordsAreJudgedByTheirMethod(t *testing.T) {
 		"": Empty, "*": Locked, "!": Locked, "!!": Locked, "!*": Locked, "*LK*": Locked, "x": Locked, "nonsense": Locked,
 		"$y$j9T$salt$hash": Strong, "!$y$j9T$salt$hash": Strong, "$6$salt$hash": Strong, "$6$rounds=5000$salt$hash": Strong, "$2b$12$hash": Strong, "$5$salt$hash": Strong, "$7$hash": Strong, "$gy$a": Strong,
 		"$1$salt$hash": Weak, "$3$$hash": Weak, "$sha1$1$salt$hash": Weak, "abJnggxhB/yWI": Weak, "_J9..rasmBYk8r9AiWNc": Weak, "$md5,rounds=1$a$b": Weak,
+		"abJnggxhB/yWIrlRYlGmWNYs": Weak, "!abJnggxhB/yWIrlRYlGmWNYs": Weak, "not-a-password": Unknown, "{SSHA}abJnggxhB/yWI": Unknown,
 		"$argon2id$v": Unknown, "$": Unknown,
 	} {
 		if got := StrengthOf(field); got != want {
