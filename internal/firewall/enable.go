@@ -179,6 +179,9 @@ func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Cont
 	if err != nil {
 		return err
 	}
+	if err := opensMost(e.manager.Name(), rules); err != nil {
+		return err
+	}
 	if err := e.withoutIPv6(&rules, &open); err != nil {
 		return err
 	}
@@ -207,6 +210,17 @@ func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Cont
 	}
 	e.note += unreadRules(e.manager.Name(), rules.Unread)
 	return nil
+}
+
+// opensMost refuses a manager that would keep nobody out: it would not count as on, and taking it back would stop
+// one that runs.
+func opensMost(name string, rules Rules) error {
+	closed := slices.ContainsFunc(probePorts, func(n uint16) bool { return rules.For(Port{n, "tcp"}).Verdict != Open })
+	if closed {
+		return nil
+	}
+	return fault.New(fault.FirewallFailed, backendName(name)+" is configured to let in what no rule denies, so that it keeps nobody out.").
+		WithFix("Configure it to drop that, with ufw: sudo ufw default deny incoming. With firewalld: sudo firewall-cmd --set-default-zone=public")
 }
 
 // admit removes the ports to let in that a rule of the owner denies: allowing them would have no

@@ -443,3 +443,19 @@ func TestWhatIsForwardedOnceAFirewallIsOnIsTold(t *testing.T) {
 		}
 	}
 }
+
+func TestManagerThatLetsEverythingInIsNotSwitchedOn(t *testing.T) {
+	m := newMachine()
+	m.rules = map[Port]Verdict{}
+	for _, n := range probePorts {
+		m.rules[tcp(n)] = Open
+	}
+	_, err := PlanEnable(t.Context(), m, m, EnableOptions{})
+	if f := fault.From(err); err == nil || f.Code != fault.FirewallFailed || !strings.Contains(f.Message, "keeps nobody out") || !strings.Contains(f.Fix, "ufw default deny incoming") {
+		t.Errorf("%v", err)
+	}
+	m.rules[tcp(probePorts[0])] = Closed
+	if _, err := PlanEnable(t.Context(), m, m, EnableOptions{}); err != nil {
+		t.Errorf("one port that is closed: %v", err)
+	}
+}

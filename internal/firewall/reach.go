@@ -33,31 +33,35 @@ type ruleTable struct {
 	bases  []*Chain
 }
 
+// A tableName tells tables apart.
+type tableName struct {
+	xtables       bool
+	family, table string
+}
+
+func (c *Chain) tableName() tableName { return tableName{c.XTables, c.Family, c.Table} }
+
 // ways holds what decides whether a packet from outside comes in: the tables, and the links of this
 // host that it can come by.
 type ways struct {
 	tables []*ruleTable
+	named  map[tableName]*ruleTable
 	facts  Facts
 	rules  Packet // what rules may have done to any packet
 	// proxied says that rules may hand packets to sockets of other ports.
 	proxied bool
+	marks   bool // rules mark packets, or turn off connection tracking
 }
 
 func newWays(f Facts) *ways {
-	type name struct {
-		xtables       bool
-		family, table string
-	}
-	w := &ways{facts: f}
+	w := &ways{facts: f, named: map[tableName]*ruleTable{}}
 	w.rules.Translated = f.Unreadable != nil
-	tables := map[name]*ruleTable{}
 	for i := range f.Chains {
 		c := &f.Chains[i]
-		n := name{c.XTables, c.Family, c.Table}
-		t := tables[n]
+		t := w.named[c.tableName()]
 		if t == nil {
 			t = &ruleTable{chains: map[string]*Chain{}}
-			tables[n] = t
+			w.named[c.tableName()] = t
 			w.tables = append(w.tables, t)
 		}
 		t.chains[c.Name] = c
@@ -66,6 +70,7 @@ func newWays(f Facts) *ways {
 		}
 		w.note(c)
 	}
+	w.marks = w.rules.Marked || w.rules.Untracked
 	return w
 }
 

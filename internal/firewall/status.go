@@ -112,12 +112,7 @@ func Assess(f Facts) Status {
 	if f.Application != nil {
 		return f.Application.assess()
 	}
-	var found []Chain
-	for _, c := range f.Chains {
-		if c.Input && c.Table != OwnTable && filters(f.Chains, c, map[string]bool{}) {
-			found = append(found, c)
-		}
-	}
+	found, unclear := f.Filters()
 	if len(found) > 0 {
 		return Status{Active, evidence(found, f.Unreadable == nil)}
 	}
@@ -127,6 +122,8 @@ func Assess(f Facts) Status {
 		return Status{Active, f.Managers[0] + " is on (its rules " + unread(f.Unreadable, "are ") + ")"}
 	case f.Unreadable != nil:
 		return Status{Unknown, "the rules " + unread(f.Unreadable, "are ")}
+	case unclear != "":
+		return Status{Unknown, "the rules that are loaded do not tell whether " + unclear + " filters what comes in"}
 	case managed:
 		return Status{Disabled, f.Managers[0] + " says it is on, but no rule that filters is loaded"}
 	default:
@@ -138,7 +135,7 @@ func Assess(f Facts) Status {
 // family, it says which.
 func evidence(found []Chain, complete bool) string {
 	c := found[0]
-	text := fmt.Sprintf("chain %s of table %s filters what comes in", c.Name, strings.TrimSpace(c.Family+" "+c.Table))
+	text := c.title() + " filters what comes in"
 	other := func(o Chain) bool { return o.Family != c.Family }
 	switch {
 	case !complete || slices.ContainsFunc(found, other):
@@ -164,20 +161,52 @@ func unread(err error, are string) string {
 	}
 }
 
-// filters reports whether a packet in c can be dropped there or in a chain to which c jumps. Each
+// Filters returns the chains that keep ordinary hosts from most ports, and one of which that is not clear, in words.
+// Rules about single ports, about packets that begin no connection, or about addresses that are not this host's are
+// no firewall.
+func (f Facts) Filters() (found []Chain, unclear string) {
+	w := newWays(f)
+	for i := range f.Chains {
+		c := &f.Chains[i]
+		if !c.Input || c.Table == OwnTable || !drops(f.Chains, *c, map[string]bool{}) {
+			continue
+		}
+		switch w.shareOf(w.named[c.tableName()], c) {
+		case dropped:
+			found = append(found, *c)
+		case undecided:
+			unclear = c.title()
+		}
+	}
+	return found, unclear
+}
+
+// title names a chain in a sentence.
+func (c Chain) title() string {
+	return fmt.Sprintf("chain %s of table %s", c.Name, strings.TrimSpace(c.Family+" "+c.Table))
+}
+
+func (c *Chain) policy() Action {
+	if c.DropPolicy {
+		return Drop
+	}
+	return Accept
+}
+
+// drops reports whether anything in c can be dropped there or in a chain to which c jumps. Each
 // chain is visited once: the kernel forbids loops, but not a hundred chains that all jump to the
 // next two.
-func filters(all []Chain, c Chain, seen map[string]bool) bool {
+func drops(all []Chain, c Chain, seen map[string]bool) bool {
 	if c.Name == OwnChain && c.Table == "filter" {
 		return false
 	}
-	if c.DropPolicy || dropsAnybody(c) {
+	if c.DropPolicy || c.Drops {
 		return true
 	}
 	seen[c.Name] = true
 	for _, next := range all {
 		jumps := next.Family == c.Family && next.Table == c.Table && slices.Contains(c.Jumps, next.Name)
-		if jumps && !seen[next.Name] && filters(all, next, seen) {
+		if jumps && !seen[next.Name] && drops(all, next, seen) {
 			return true
 		}
 	}

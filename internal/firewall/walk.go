@@ -53,11 +53,14 @@ func (s senders) become(o senders) senders {
 }
 
 // An outcome says whose packets can be accepted and whose dropped.
-type outcome struct{ accepted, dropped senders }
+type outcome struct {
+	accepted, dropped senders
+	last              Action // what becomes of the packets that were left at the end
+	packet            Packet // with what rules may have done to it
+}
 
 // A walk takes one packet through the chains of one table.
 type walk struct {
-	packet Packet
 	chains map[string]*Chain
 	steps  int
 	sent   []SentOn
@@ -71,12 +74,9 @@ func (t *ruleTable) walk(base *Chain, p Packet) walk {
 	if base.Hook == Aside {
 		p.Interface, p.Index = "", 0 // it may be another than the one that the others see
 	}
-	w := walk{packet: p, chains: t.chains}
-	left := w.follow(base, ordinary, 0)
-	if base.DropPolicy {
-		w.dropped |= left
-	} else {
-		w.accepted |= left
+	w := walk{chains: t.chains, outcome: outcome{packet: p}}
+	if left := w.follow(base, ordinary, 0); left != 0 {
+		w.end(base.policy(), left)
 	}
 	return w
 }
@@ -96,22 +96,24 @@ func (w *walk) follow(c *Chain, here senders, depth int) (back senders) {
 			w.sent = append(w.sent, SentOn{Family: c.Family, Table: c.Table, Chain: c.Name})
 			return 0
 		}
-		if r.Action == GoOn {
+		if r.Action == GoOn && !r.Marks && !r.Untracks {
 			continue
 		}
 		taken, rest := here.split(r.match(w.packet))
 		if taken == 0 {
 			continue
 		}
+		w.packet.Marked, w.packet.Untracked = w.packet.Marked || r.Marks, w.packet.Untracked || r.Untracks
+		if r.Action == GoOn {
+			continue
+		}
 		here = rest
 		switch r.Action {
-		case Accept:
-			w.accepted |= taken
-		case Drop:
-			w.dropped |= taken
-		case Divert:
-			w.giveUp()
-			w.sent = append(w.sent, SentOn{c.Family, c.Table, c.Name, r.Target})
+		case Accept, Drop, Divert:
+			w.end(r.Action, taken)
+			if r.Action == Divert {
+				w.sent = append(w.sent, SentOn{c.Family, c.Table, c.Name, r.Target})
+			}
 		case Return:
 			back |= taken
 		case Jump:
@@ -123,8 +125,22 @@ func (w *walk) follow(c *Chain, here senders, depth int) (back senders) {
 	return back | here
 }
 
+// end notes what becomes of packets that go no further.
+func (w *walk) end(a Action, taken senders) {
+	w.last = a
+	switch a {
+	case Accept:
+		w.accepted |= taken
+	case Drop:
+		w.dropped |= taken
+	default:
+		w.giveUp()
+	}
+}
+
 // giveUp notes that anything may become of the packet.
 func (w *walk) giveUp() {
 	w.accepted |= unclear
 	w.dropped |= unclear
+	w.last = Divert
 }

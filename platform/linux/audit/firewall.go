@@ -16,7 +16,7 @@ func firewallChecks() []check {
 			ID: "firewall.active", Name: "Firewall", Severity: audit.High, Weight: 10,
 			Reference:   "CIS 4.1.1, Lynis FIRE-4590",
 			Description: "Without a packet filter every service that listens can be reached by everyone on the network.",
-			Formula:     "PASS when rules that filter what comes in are loaded, by the same reading as firewall_status. FAIL when none are. Skipped when they cannot be read, which takes root.",
+			Formula:     "PASS when rules that keep ordinary hosts from most ports are loaded, by the same reading as firewall_status. FAIL when none are; rules about single ports, or packets that begin no connection, are no firewall. Skipped when they cannot be read, which takes root, and when they do not tell.",
 		}, Run: firewallActive},
 		{About: audit.About{
 			ID: "firewall.default_deny", Name: "Firewall default policy", Severity: audit.Medium, Weight: 6,
@@ -60,7 +60,10 @@ func firewallDefaultDeny(ctx context.Context, m *machine) audit.Finding {
 	if facts.Unreadable != nil {
 		return audit.Unread("rules of the packet filter", facts.Unreadable)
 	}
-	open, undecided := m.letsInByDefault(facts.Chains)
+	if s.State == firewall.Unknown {
+		return audit.Unseen(s.Evidence)
+	}
+	open, undecided := m.letsInByDefault(facts)
 	switch {
 	case len(open) == 0:
 		return audit.Passed("What no rule lets in is dropped")
@@ -73,17 +76,19 @@ func firewallDefaultDeny(ctx context.Context, m *machine) audit.Finding {
 
 // letsInByDefault returns the protocols for which no chain has the policy drop,
 // and the name of a chain that may drop the rest by a rule of its own.
-func (m *machine) letsInByDefault(chains []firewall.Chain) (open []string, undecided string) {
+func (m *machine) letsInByDefault(facts firewall.Facts) (open []string, undecided string) {
+	filters, _ := facts.Filters()
 	for _, p := range []struct{ name, family string }{{"IPv4", "ip"}, {"IPv6", "ip6"}} {
 		if p.family == "ip6" && !m.exists("/proc/net/if_inet6") {
 			continue
 		}
 		denied := false
-		for _, c := range chains {
-			sees := c.Input && c.Table != firewall.OwnTable && (c.Family == p.family || c.Family == "inet" || c.Family == "netdev")
-			denied = denied || sees && (c.DropPolicy || m.firewalldDenies(c, chains))
-			if sees && c.Drops {
-				undecided = c.Table + " " + c.Name
+		for _, c := range filters {
+			if c.Family == p.family || c.Family == "inet" || c.Family == "netdev" {
+				denied = denied || c.DropPolicy || m.firewalldDenies(c, facts.Chains)
+				if !c.DropPolicy {
+					undecided = c.Table + " " + c.Name
+				}
 			}
 		}
 		if !denied {

@@ -16,8 +16,11 @@ func TestDefaultPolicyIsThatOfEachProtocol(t *testing.T) {
 	drop := func(family string) firewall.Chain {
 		return firewall.Chain{Family: family, Table: "filter", Name: "input", Input: true, DropPolicy: true}
 	}
-	accept := firewall.Chain{Family: "inet", Table: "filter", Name: "input", Input: true, Drops: true}
-	firewalld := firewall.Chain{Family: "inet", Table: "firewalld", Name: "filter_INPUT", Input: true, Drops: true, Jumps: []string{"zone"}}
+	rest := []firewall.Rule{{Action: firewall.Drop}}
+	accept := firewall.Chain{Family: "inet", Table: "filter", Name: "input", Input: true, Drops: true, Rules: rest}
+	helper := firewall.Chain{Family: "inet", Table: "raw", Name: "PREROUTING", Input: true, Drops: true, Rules: []firewall.Rule{{Action: firewall.Drop, Matches: func(p firewall.Packet) firewall.Match { return firewall.Is(p.Port == 8080) }}}}
+	unclear := firewall.Chain{Family: "inet", Table: "filter", Name: "input", Input: true, Drops: true, Rules: []firewall.Rule{{Action: firewall.Drop, Matches: func(firewall.Packet) firewall.Match { return firewall.Unsure }}}}
+	firewalld := firewall.Chain{Family: "inet", Table: "firewalld", Name: "filter_INPUT", Input: true, Drops: true, Jumps: []string{"zone"}, Rules: rest}
 	zone := firewall.Chain{Family: "inet", Table: "firewalld", Name: "zone", Drops: true}
 	zones := firewall.Chain{Family: "inet", Table: "firewalld", Name: "filter_INPUT_ZONES", Jumps: []string{"filter_IN_trusted", "filter_IN_public"}}
 	v6 := map[string]string{"proc/net/if_inet6": ""}
@@ -34,6 +37,8 @@ func TestDefaultPolicyIsThatOfEachProtocol(t *testing.T) {
 		{"each", []firewall.Chain{drop("ip"), drop("ip6")}, v6, audit.Pass, ""},
 		{"IPv4 alone", []firewall.Chain{drop("ip")}, v6, audit.Warn, "IPv6"},
 		{"IPv4 alone, without IPv6", []firewall.Chain{drop("ip")}, map[string]string{"proc/": ""}, audit.Pass, ""},
+		{"IPv4 alone, and rules about one port", []firewall.Chain{drop("ip"), helper}, v6, audit.Warn, "IPv6"},
+		{"rules that do not tell", []firewall.Chain{unclear}, v6, "", "do not tell"},
 		{"rules that drop", []firewall.Chain{accept}, v6, "", "last rule"},
 		{"firewalld", []firewall.Chain{firewalld, zone}, with(map[string]string{public: "<zone/>"}), audit.Pass, ""},
 		{"firewalld with an interface that it trusts", []firewall.Chain{firewalld, zone}, with(map[string]string{public: "<zone/>", "etc/firewalld/zones/trusted.xml": `<zone target="ACCEPT"><interface name="eth0"/></zone>`, trusted: `<zone target="ACCEPT"/>`}), "", "last rule"},

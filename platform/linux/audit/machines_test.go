@@ -38,6 +38,7 @@ var rules = map[string]firewall.Facts{
 	"hardened": {Chains: []firewall.Chain{{Family: "inet", Table: "filter", Name: "input", Input: true, Hook: firewall.Input, DropPolicy: true}}},
 	"debian":   {},
 	"broken": {Chains: []firewall.Chain{
+		{Family: "ip6", Table: "filter", Name: "INPUT", Input: true, DropPolicy: true},
 		{Family: "ip", Table: "filter", Name: "INPUT", Input: true, Jumps: []string{"f2b-sshd"}},
 		{Family: "ip", Table: "filter", Name: "f2b-sshd", Drops: true},
 	}},

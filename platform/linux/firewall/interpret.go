@@ -172,6 +172,9 @@ func carryOut(r *registers, p firewall.Packet, e expr.Any, sets map[string]setCo
 		r.load(e.Register, cells(known, e.Data...))
 	case *expr.Exthdr:
 		r.load(e.DestRegister, unknowns(e.Len))
+		if e.Op == expr.ExthdrOpIpv6 && e.Flags&unix.NFT_EXTHDR_F_PRESENT == 0 {
+			return usually(false) // a header that ordinary packets do not have
+		}
 	case *expr.Bitwise:
 		r.load(e.DestRegister, bitwise(r.at(e.SourceRegister, int(e.Len)), e.Mask, e.Xor))
 	case *expr.Hash:
@@ -313,8 +316,10 @@ func payloadCells(p firewall.Packet, e *expr.Payload) []cell {
 	switch e.Base {
 	case expr.PayloadBaseNetworkHeader:
 		protocol, source, to, length := 9, 12, 16, 4
+		put(6, cells(usual, 0x40, 0)) // not to be fragmented, and no fragment
 		if p.V6 {
 			protocol, source, to, length = 6, 8, 24, 16
+			put(6, unknowns(2))
 		}
 		put(protocol, cells(known, portProtocols[p.Protocol]))
 		put(source, cells(ofHost, make([]byte, length)...))

@@ -109,7 +109,8 @@ func destinationOf(text string, v6 bool) netip.AddrPort {
 func parseCondition(name string, values []string) condition {
 	value := first(values)
 	switch name {
-	case "-m", "--comment", "--set", "--name", "--rsource", "--mask", "--icmp-type", "--icmpv6-type":
+	case "-m", "--comment", "--set", "--name", "--rsource", "--mask", "--connlimit-mask", "--connlimit-saddr",
+		"--hashlimit-burst", "--hashlimit-mode", "--hashlimit-name", "--icmp-type", "--icmpv6-type":
 		return always(firewall.Always) // of a protocol that "-p" names, or that say nothing
 	case "-p":
 		return func(p firewall.Packet) firewall.Match { return firewall.Is(value == "all" || value == p.Protocol) }
@@ -127,11 +128,14 @@ func parseCondition(name string, values []string) condition {
 		return states(value)
 	case "--dst-type":
 		return kinds(value)
+	case "--src-type":
+		return always(usually(slices.Contains(strings.Split(value, ","), "UNICAST")))
 	case "--tcp-flags":
 		return tcpFlags(values)
-	case "--limit", "--limit-burst", "--connlimit-upto":
+	case "--limit", "--limit-burst", "--connlimit-upto", "--hashlimit-upto":
 		return always(firewall.PerhapsAllBut)
-	case "--rcheck", "--update", "--seconds", "--hitcount", "--rttl", "--connlimit-above":
+	case "--rcheck", "--update", "--seconds", "--hitcount", "--rttl", "--connlimit-above", "--mac-source",
+		"--hashlimit-above", "--rt-type", "-f":
 		return always(firewall.PerhapsSome)
 	case "--match-set":
 		if len(values) == 2 && strings.HasPrefix(values[1], "src") {

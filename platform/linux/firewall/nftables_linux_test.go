@@ -318,9 +318,16 @@ func TestRestoreLeavesOthersTheirFirewall(t *testing.T) {
 	flush(t)
 	command(t, "nft add table inet theirs")
 	command(t, "nft add chain inet theirs in { type filter hook input priority 0 ; policy accept ; }")
-	command(t, "nft add rule inet theirs in tcp dport 23 drop")
+	command(t, "nft add rule inet theirs in tcp dport != 22 drop")
 	if restored, err := m.Restore(t.Context(), source); restored || err != nil {
 		t.Errorf("beside another firewall: %v, %v", restored, err)
+	}
+	flush(t)
+	command(t, "nft add table ip wg-quick-wg0")
+	command(t, "nft add chain ip wg-quick-wg0 preraw { type filter hook prerouting priority -300 ; }")
+	command(t, "nft add rule ip wg-quick-wg0 preraw iifname != wg0 ip daddr 10.0.0.2 fib saddr type != local drop")
+	if restored, err := m.Restore(t.Context(), source); !restored || err != nil {
+		t.Errorf("beside rules that keep nobody out: %v, %v", restored, err)
 	}
 	flush(t)
 	for content, want := range map[string]fault.Code{"{": fault.StateCorrupt, `{"version":1,"allow":[]}`: "", `{"version":1}`: fault.StateCorrupt} {

@@ -151,15 +151,7 @@ func hookOf(c *nftables.Chain) firewall.Hook {
 // input and prerouting, and at ingress, where the device hands it over. Those of family bridge see
 // the frames of bridges.
 func isInput(c *nftables.Chain) bool {
-	return hookOf(c) != firewall.NoHook && c.Type == nftables.ChainTypeFilter && c.Table.Family != nftables.TableFamilyBridge && !guardsContainers(c)
-}
-
-// guardsContainers recognises the table raw of iptables, in which Docker (from
-// 28 on) drops packets for the addresses of containers alone. A host with nothing else has no
-// firewall; one that drops by policy there has.
-func guardsContainers(c *nftables.Chain) bool {
-	iptables := c.Table.Family == nftables.TableFamilyIPv4 || c.Table.Family == nftables.TableFamilyIPv6
-	return iptables && c.Table.Name == "raw" && (c.Policy == nil || *c.Policy == nftables.ChainPolicyAccept)
+	return hookOf(c) != firewall.NoHook && c.Type == nftables.ChainTypeFilter && c.Table.Family != nftables.TableFamilyBridge
 }
 
 // inetIngress is NF_INET_INGRESS (include/uapi/linux/netfilter.h): the hook of

@@ -51,13 +51,20 @@ func conntrackMatch(p firewall.Packet, info xt.ConntrackMtinfoBase, mask uint16)
 	return invert(stateMatch(p, int(mask)), xt.ConntrackFlags(info.InvertFlags)&xt.ConntrackState != 0)
 }
 
-// addressType understands "--dst-type" without "--limit-iface-in".
+// addressType understands what comes without "--limit-iface-in".
 func addressType(p firewall.Packet, info *xt.AddrTypeV1) firewall.Match {
-	const invertTo, limits = 2, 4 | 8 // XT_ADDRTYPE_INVERT_DEST, XT_ADDRTYPE_LIMIT_IFACE_IN and _OUT
-	if info.Source != 0 || info.Flags&limits != 0 {
+	const invertFrom, invertTo, limits = 1, 2, 4 | 8 // XT_ADDRTYPE_INVERT_SOURCE and _DEST, XT_ADDRTYPE_LIMIT_IFACE_IN and _OUT
+	if info.Flags&limits != 0 {
 		return firewall.Unsure
 	}
-	return invert(localMatch(p, int(info.Dest)), info.Flags&invertTo != 0)
+	m := firewall.Always
+	if info.Source != 0 {
+		m = invert(usually(info.Source&(1<<typeUnicast) != 0), info.Flags&invertFrom != 0)
+	}
+	if info.Dest != 0 {
+		m = m.And(invert(localMatch(p, int(info.Dest)), info.Flags&invertTo != 0))
+	}
+	return m
 }
 
 func tcpMatch(p firewall.Packet, info *xt.Tcp) firewall.Match {
@@ -88,6 +95,18 @@ func bytesMatch(p firewall.Packet, name string, revision uint32, b []byte) firew
 		return firewall.PerhapsAllBut
 	case "recent":
 		return recentMatch(b)
+	case "rt": // a header that ordinary packets do not have
+		return firewall.PerhapsSome
+	case "mac": // struct xt_mac_info (include/uapi/linux/netfilter/xt_mac.h): an address, "not"
+		if len(b) >= 12 {
+			return invert(firewall.PerhapsSome, binary.NativeEndian.Uint32(b[8:]) != 0)
+		}
+	case "connlimit":
+		return flagged(b, 20, 1) // struct xt_connlimit_info, XT_CONNLIMIT_INVERT: "upto"
+	case "hashlimit":
+		if revision == 3 {
+			return flagged(b, 272, 1<<4).Not() // struct hashlimit_mtinfo3, XT_HASHLIMIT_INVERT: "above"
+		}
 	case "set":
 		if revision > 0 {
 			return ipsetMatch(b)
@@ -98,6 +117,14 @@ func bytesMatch(p firewall.Packet, name string, revision uint32, b []byte) firew
 		}
 	}
 	return firewall.Unsure
+}
+
+// flagged is the match of a limit that is about hosts above it, or those below where a flag says so.
+func flagged(b []byte, at int, below uint32) firewall.Match {
+	if len(b) < at+4 {
+		return firewall.Unsure
+	}
+	return rate(binary.NativeEndian.Uint32(b[at:])&below == 0)
 }
 
 // multiportMatch reads struct xt_multiport_v1 (include/uapi/linux/netfilter/xt_multiport.h): what the
