@@ -25,6 +25,9 @@ const (
 	maxUnits   = 2000
 )
 
+// maxWaiting bounds the events that wait for a sample with room for them.
+const maxWaiting = 100
+
 // notEvents are reasons that come and go all the time, or have an event of their own.
 var notEvents = []string{"OOM_KILLS", "FAILED_UNITS"}
 
@@ -87,7 +90,7 @@ func (t *taker) waiting() {
 func (t *taker) fit() error {
 	s := &t.now.Sample
 	all := inTurns(s.Events, 1, func(e Event) string { return e.Kind })
-	more := max(0, len(all)-maxEvents-maxKept)
+	more := max(0, len(all)-maxEvents-maxWaiting)
 	s.Events = all[:len(all)-more]
 	bounded, err := s.bounded()
 	bounded.More = more
