@@ -33,8 +33,8 @@ type Listener struct {
 	ProcessName string   `json:"process_name,omitempty"` // of the process; absent when it cannot be seen
 	Address     string   `json:"address"`                // host:port
 	Protocol    Protocol `json:"protocol"`               // tcp, udp or udplite
-	// Exposed says that the address is not loopback, so that other hosts can reach
-	// it unless a firewall prevents it.
+	// Exposed says that it is neither at loopback nor bound to the interface lo, so that other hosts can reach
+	// it unless a firewall prevents it. One at loopback is exposed where Linux has net.ipv4.conf.*.route_localnet.
 	Exposed bool `json:"exposed"`
 	// Reach says whether the packet filter lets new connections of other hosts in: unknown
 	// where its rules cannot be read or do not decide it. Absent for loopback.
@@ -192,7 +192,7 @@ func newFlow(s Socket, o Owner) Flow {
 func newListener(s Socket, o Owner) Listener {
 	return Listener{
 		PID: o.PID, ProcessName: sanitize.Text(o.Name, 64), Address: hostPort(s.Local),
-		Protocol: s.Protocol, Exposed: !s.Local.Addr().IsLoopback(), User: s.User(),
+		Protocol: s.Protocol, Exposed: s.Exposed(), User: s.User(),
 	}
 }
 
@@ -213,7 +213,7 @@ func byInterest(a, b Socket) int {
 // byExposure sorts listeners that other hosts can reach first.
 func byExposure(a, b Socket) int {
 	return cmp.Or(
-		answer.TrueFirst(!a.Local.Addr().IsLoopback(), !b.Local.Addr().IsLoopback()),
+		answer.TrueFirst(a.Exposed(), b.Exposed()),
 		cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Local.Port(), b.Local.Port()),
 		a.Local.Compare(b.Local), cmp.Compare(a.ID, b.ID),
 	)

@@ -49,6 +49,8 @@ type Socket struct {
 	ID       uint64 // identifies the socket to Owners; 0 has no owner
 	OnlyIPv6 bool   // it listens and takes nothing from IPv4, as far as the system tells
 	Internal bool   // the other end is an address of this machine, too, or of loopback
+	Inside   bool   // it is bound to the interface lo, whose packets are of this machine alone
+	Routed   bool   // packets of other hosts are let through to it although it is at a loopback address
 	System   bool   // the user is root or an account of the system
 	UID      int    // of the user who made it, however many IDs that user has; 0 is root, or a system that does not tell
 }
@@ -59,6 +61,11 @@ func (s Socket) User() string {
 		return ""
 	}
 	return strconv.Itoa(s.UID)
+}
+
+// Exposed reports whether other hosts can reach the socket unless a packet filter prevents it.
+func (s Socket) Exposed() bool {
+	return !s.Inside && (s.Routed || !s.Local.Addr().IsLoopback())
 }
 
 // An Owner is the process behind a socket.

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,7 @@ import (
 	links "sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/sockdiag"
+	"sentinel/platform/unix/hostfile"
 )
 
 // A Source reads sockets of the caller's network namespace and processes below
@@ -60,10 +62,11 @@ var transports = []transport{
 
 // Sockets implements [network.Source].
 func (s *Source) Sockets(ctx context.Context, visit func(network.Socket)) error {
-	names, own := interfaces{}, s.own()
+	names, own, routed := interfaces{}, s.own(), s.routesLoopback()
 	marked := func(k network.Socket) {
 		other := k.Remote.Addr()
 		k.Internal = k.State != network.Listen && (other.IsLoopback() || own[other.WithZone("")])
+		k.Routed = routed && k.Local.Addr().Is4() && k.Local.Addr().IsLoopback()
 		visit(k)
 	}
 	for _, t := range transports {
@@ -72,6 +75,23 @@ func (s *Source) Sockets(ctx context.Context, visit func(network.Socket)) error 
 		}
 	}
 	return nil
+}
+
+// loopbackIndex is that of lo in every network namespace (LOOPBACK_IFINDEX in include/net/flow.h).
+const loopbackIndex = 1
+
+// routesLoopback reports whether an interface takes packets of other hosts to 127.0.0.0/8
+// (Documentation/networking/ip-sysctl.rst, route_localnet).
+func (s *Source) routesLoopback() bool {
+	conf := filepath.Join(s.root, "proc", "sys", "net", "ipv4", "conf")
+	names, _ := os.ReadDir(conf) //nolint:errcheck // a system that does not tell has the default
+	return slices.ContainsFunc(names, func(e os.DirEntry) bool {
+		if e.Name() == "lo" || e.Name() == "default" {
+			return false
+		}
+		value, err := hostfile.Text(filepath.Join(conf, e.Name(), "route_localnet"))
+		return err == nil && value != "0"
+	})
 }
 
 // own are the addresses of this machine, as the interfaces have them: a socket can be bound to others (ip(7),
@@ -96,7 +116,7 @@ func (s *Source) sockets(ctx context.Context, t transport, names interfaces, vis
 		err := s.dump(ctx, t.number, func(d sockdiag.Socket) {
 			seen = true
 			k := s.socket(t.protocol, names, procfs.Socket{Local: d.Local, Remote: d.Remote, State: d.State, Inode: d.Inode, UID: d.UID})
-			k.OnlyIPv6 = d.OnlyIPv6
+			k.OnlyIPv6, k.Inside = d.OnlyIPv6, d.Device == loopbackIndex
 			visit(k)
 		})
 		if err == nil || seen || ctx.Err() != nil {

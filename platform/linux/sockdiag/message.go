@@ -20,6 +20,7 @@ type Socket struct {
 	Inode         uint64         // 0 for a socket without a process, such as TIME_WAIT
 	Traffic       *Traffic       // nil unless it was asked for and the kernel tells
 	OnlyIPv6      bool           // it takes nothing from IPv4 (ipv6(7), IPV6_V6ONLY); told of those that listen
+	Device        uint32         // the index of the interface that it is bound to (socket(7), SO_BINDTODEVICE), 0 for none
 }
 
 // Traffic is how many bytes of data a TCP connection has moved.
@@ -150,6 +151,7 @@ func parseSocket(b []byte) (Socket, error) {
 		Local:  address(b[addressOffset:][:size], b[4:], index),
 		Remote: address(b[addressOffset+16:][:size], b[6:], index),
 		State:  b[1],
+		Device: index,
 		UID:    int(binary.NativeEndian.Uint32(b[64:])),
 		Inode:  uint64(binary.NativeEndian.Uint32(b[68:])),
 

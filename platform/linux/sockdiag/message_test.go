@@ -64,10 +64,10 @@ func TestRepliesReadAddressesStateAndInode(t *testing.T) {
 	}
 	got, done, err := parsed(datagram)
 	want := []Socket{
-		{at("192.0.2.23:43122"), at("203.0.113.80:443"), 1, 0, 40112, nil, false},
-		{at("[fe80::1%3]:546"), at("[::]:0"), 10, 0, 7, nil, false},
-		{at("192.0.2.1:80"), at("203.0.113.9:5000"), 6, 0, 0, nil, false},
-		{at("[2001:db8::1]:443"), at("[2001:db8::2]:50000"), 1, 1001, 8, nil, false},
+		{at("192.0.2.23:43122"), at("203.0.113.80:443"), 1, 0, 40112, nil, false, 0},
+		{at("[fe80::1%3]:546"), at("[::]:0"), 10, 0, 7, nil, false, 3},
+		{at("192.0.2.1:80"), at("203.0.113.9:5000"), 6, 0, 0, nil, false, 0},
+		{at("[2001:db8::1]:443"), at("[2001:db8::2]:50000"), 1, 1001, 8, nil, false, 3},
 	}
 	if err != nil || done || !reflect.DeepEqual(got, want) {
 		t.Errorf("done %v, %v\n got %v\nwant %v", done, err, got, want)

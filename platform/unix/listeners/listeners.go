@@ -98,7 +98,7 @@ func (h Host) Reachable(ctx context.Context) (Sockets, error) {
 	var rest [len(bounds)]string
 	var rooms [len(bounds)]room
 	err := h.Source.Sockets(ctx, func(s network.Socket) {
-		if s.State != network.Listen || s.Local.Addr().IsLoopback() {
+		if s.State != network.Listen || !s.Exposed() {
 			return
 		}
 		l := Listener{Socket: s}
