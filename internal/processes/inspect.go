@@ -217,6 +217,9 @@ func (i *Inspection) summary() string {
 	}
 	if i.Memory != nil {
 		text += fmt.Sprintf(" and holds %.0f MiB of memory", i.Memory.ResidentMB)
+		if i.Memory.HugeMB != nil {
+			text += fmt.Sprintf(", and %.0f MiB in huge pages", *i.Memory.HugeMB)
+		}
 	}
 	if i.StartedBy != nil && i.StartedBy.How != "" {
 		text += "; " + i.StartedBy.How

@@ -35,6 +35,8 @@ type Table struct {
 	Busy time.Duration
 	// Others is how much processor time those had used at most that were left out; 0 where none was.
 	Others time.Duration
+	// HugeBytes are held by processes in huge pages, which MemoryBytes of no sample counts.
+	HugeBytes uint64
 }
 
 // Details are what only shown rows need.

@@ -63,6 +63,9 @@ func Rank(ctx context.Context, source Source, before, after Table, o Options) Ra
 		r.Processes = append(r.Processes, p)
 	}
 	r.Unavailable = missing(after, r.Processes)
+	if o.Sort == "memory" && after.HugeBytes > 0 {
+		r.Unavailable.Note("processes.mem_mb", humanize.Bytes(after.HugeBytes)+" are held in huge pages, and counted for no process; get_process_details has them")
+	}
 	r.lost(ctx, source, before, after, used)
 	if n := len(locked); n > 0 {
 		r.Unavailable.Note("processes.command", "of "+humanize.Count(n, "process", "processes")+", "+strings.Join(locked[:min(n, 3)], ", ")+": "+ErrLocked.Error())

@@ -70,6 +70,23 @@ func TestWhatEndedProcessesUsedIsSaid(t *testing.T) {
 	}
 }
 
+func TestMemoryInHugePagesIsSaidWhereMemoryIsAsked(t *testing.T) {
+	one := table(began, Sample{PID: 7})
+	one.HugeBytes = 160 << 20
+	s := &source{details: map[int]Details{7: {User: "ann"}}}
+	want := answer.Gaps{{Field: "processes.mem_mb", Reason: "160 MiB are held in huge pages, and counted for no process; get_process_details has them"}}
+	if diff := cmp.Diff(want, Rank(t.Context(), s, one, one, Options{Sort: "memory"}).Unavailable); diff != "" {
+		t.Error(diff)
+	}
+	if got := Rank(t.Context(), s, one, one, Options{Sort: "cpu"}).Unavailable; len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+	i := Inspection{Name: "db", Memory: &MemoryKinds{ResidentMB: 13, HugeMB: new(160.0)}}
+	if got := i.summary(); got != `"db" and holds 13 MiB of memory, and 160 MiB in huge pages.` {
+		t.Error(got)
+	}
+}
+
 func TestNothingIsSaidOfProcessesThatAreHidden(t *testing.T) {
 	one := table(began, Sample{PID: 7})
 	one.Hidden = true

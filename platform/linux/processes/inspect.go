@@ -227,6 +227,9 @@ func (r *reading) usage() {
 		ResidentMB: mebibytes(u.Memory["VmRSS"]), AnonymousMB: of("RssAnon"), FileMB: of("RssFile"), SharedMB: of("RssShmem"),
 		SwapMB: of("VmSwap"), PeakMB: of("VmHWM"), VirtualMB: of("VmSize"), LockedMB: of("VmLck"),
 	}
+	if huge := u.Memory["HugetlbPages"]; huge > 0 {
+		r.o.Memory.HugeMB = new(mebibytes(huge))
+	}
 	if score, err := r.proc.OOMScore(r.pid); err == nil {
 		r.o.Memory.OOMScore = &score
 	}

@@ -53,6 +53,7 @@ type Memory struct {
 	Available uint64 // obtainable without swapping; kernel 3.14 and later
 	SwapTotal uint64
 	SwapFree  uint64
+	HugeUsed  uint64 // in huge pages of the default size that are not free
 }
 
 // Memory reads /proc/meminfo.
@@ -82,7 +83,23 @@ func parseMemory(b []byte) (Memory, error) {
 	if len(wanted) > 0 || m.Total == 0 || m.Available > m.Total || m.SwapFree > m.SwapTotal {
 		return Memory{}, ErrFormat
 	}
+	m.HugeUsed = parseHugeUsed(b)
 	return m, nil
+}
+
+// parseHugeUsed returns 0 for a kernel without huge pages.
+func parseHugeUsed(b []byte) uint64 {
+	value := map[string]uint64{}
+	for line := range lines(b) {
+		name, rest, _ := bytes.Cut(line, []byte(":"))
+		if fields := bytes.Fields(rest); len(fields) > 0 && bytes.HasPrefix(name, []byte("Huge")) {
+			if n, ok := number(fields[0]); ok && n < 1<<26 {
+				value[string(name)] = n
+			}
+		}
+	}
+	total, free := value["HugePages_Total"], value["HugePages_Free"]
+	return (total - min(free, total)) * value["Hugepagesize"] << 10
 }
 
 // OOMKills reads oom_kill from /proc/vmstat: the number of processes that the kernel has killed

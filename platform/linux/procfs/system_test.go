@@ -185,3 +185,17 @@ func TestLinesLeavesOutACutLine(t *testing.T) {
 		}
 	}
 }
+
+func TestHugePagesInUseAreCounted(t *testing.T) {
+	const whole = "MemTotal: 1000 kB\nMemAvailable: 500 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n"
+	for text, want := range map[string]uint64{
+		"": 0,
+		"HugePages_Total:     100\nHugePages_Free:       20\nHugepagesize:       2048 kB\n": 160 << 20,
+		"HugePages_Total:     100\nHugePages_Free:      100\nHugepagesize:       2048 kB\n": 0,
+		"HugePages_Total:       1\nHugePages_Free:        2\nHugepagesize:       2048 kB\n": 0,
+	} {
+		if m, err := parseMemory([]byte(whole + text)); err != nil || m.HugeUsed != want {
+			t.Errorf("%q: %d, %v", text, m.HugeUsed, err)
+		}
+	}
+}

@@ -33,7 +33,7 @@ func parseUsage(b []byte) (Usage, error) {
 			if n, ok := number(fields[1]); ok && n < 1<<32 {
 				u.EffectiveUID = int(n)
 			}
-		case (bytes.HasPrefix(name, []byte("Vm")) || bytes.HasPrefix(name, []byte("Rss"))) && len(fields) == 2 && string(fields[1]) == "kB":
+		case (bytes.HasPrefix(name, []byte("Vm")) || bytes.HasPrefix(name, []byte("Rss")) || string(name) == "HugetlbPages") && len(fields) == 2 && string(fields[1]) == "kB":
 			if n, ok := number(fields[0]); ok && n < 1<<53 {
 				u.Memory[string(name)] = n << 10
 			}

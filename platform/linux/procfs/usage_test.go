@@ -36,9 +36,9 @@ func TestLimitsAreNumbersOrNone(t *testing.T) {
 }
 
 func TestUsageIsTheMemoryByKind(t *testing.T) {
-	const text = "Name:\tx\nUid:\t1000\t0\t0\t0\nVmHWM:\t    2048 kB\nRssAnon:\t   512 kB\nVmSwap:\t x kB\nVmRSS:\t 7 pages\nThreads:\t3\n"
+	const text = "Name:\tx\nUid:\t1000\t0\t0\t0\nVmHWM:\t    2048 kB\nHugetlbPages:\t  4096 kB\nRssAnon:\t   512 kB\nVmSwap:\t x kB\nVmRSS:\t 7 pages\nThreads:\t3\n"
 	got, err := parseUsage([]byte(text))
-	if diff := cmp.Diff(Usage{EffectiveUID: 0, Memory: map[string]uint64{"VmHWM": 2 << 20, "RssAnon": 512 << 10}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(Usage{EffectiveUID: 0, Memory: map[string]uint64{"VmHWM": 2 << 20, "HugetlbPages": 4 << 20, "RssAnon": 512 << 10}}, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	if got, err := parseUsage([]byte("VmRSS:\t 7 kB\n")); !errors.Is(err, ErrFormat) {
