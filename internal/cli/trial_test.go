@@ -17,6 +17,7 @@ import (
 	"sentinel/internal/firewall"
 	"sentinel/internal/host"
 	"sentinel/internal/journal"
+	"sentinel/internal/lockfile"
 	"sentinel/internal/ops"
 )
 
@@ -33,7 +34,9 @@ func (*tried) Arrange(context.Context, string, time.Duration, firewall.Change) e
 
 func (*tried) Cancel(context.Context) {}
 
-func (f *tried) Resume(firewall.Change) (firewall.Pending, error) { return f, nil }
+func (f *tried) Resume(firewall.Change) (firewall.Resumed, error) { return f, nil }
+
+func (*tried) InForce(context.Context) error { return nil }
 
 func (f *tried) Undo(context.Context) error {
 	f.undone++
@@ -167,6 +170,31 @@ func TestRulesOfATrialBegunMeanwhileAreNotReplaced(t *testing.T) {
 	}
 	if d := doc.(*restoreDocument); len(d.Unavailable) != 0 || d.FirewallRestored {
 		t.Errorf("%+v", d)
+	}
+}
+
+// A firewall that is being switched off is not put back behind the back of its trial.
+func TestNoTrialBeginsWhileAFirewallIsPutBack(t *testing.T) {
+	s, call, _ := restoring(t, "1")
+	if err := os.Remove(filepath.Join(s.stateDir, trialName)); err != nil {
+		t.Fatal(err)
+	}
+	s.host.Blocklist.Backend = func(context.Context) (blocklist.Backend, error) { return emptyFilter{}, nil }
+	s.host.Blocklist.BaselineMissing = func(context.Context) (bool, error) { return true, nil }
+	s.host.Blocklist.Baseline = func(ctx context.Context) (bool, error) {
+		release, err := lockfile.Exclude(ctx, filepath.Join(s.stateDir, trialName)+".lock", 0)
+		if _, busy := errors.AsType[lockfile.BusyError](err); !busy {
+			t.Errorf("the lock of trials is free: %v", err)
+			release()
+		}
+		return true, nil
+	}
+	c, err := planRestore(t.Context(), s, call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc, err := s.commit(t.Context(), call, c); err != nil || !doc.(*restoreDocument).FirewallRestored {
+		t.Errorf("%+v, %v", doc, err)
 	}
 }
 

@@ -103,6 +103,21 @@ func TestFirewallThatIsOffOnTrialComesBack(t *testing.T) {
 	}
 }
 
+// What another tool loads again meanwhile is on, and is not told of as off.
+func TestFirewallThatIsOnAgainIsNotConfirmedAsOff(t *testing.T) {
+	m, trials := filtering(t)
+	d := planDisable(t, m, DisableOptions{Trials: trials})
+	m.facts.Managers = nil
+	if _, err := d.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.on, m.done = true, nil
+	_, err := planDisable(t, m, DisableOptions{Confirm: true, Trials: trials}).Do(t.Context())
+	if f := fault.From(err); err == nil || f.Code != fault.FirewallFailed || !strings.Contains(f.Message, "The firewall (ufw) that was switched off for a trial is on again") || !recorded(m) || len(m.done) != 0 {
+		t.Errorf("%v, recorded %v, did %q", err, recorded(m), m.done)
+	}
+}
+
 // Who sees that something is shut out need not wait for the end of the trial.
 func TestFirewallOnTrialIsTakenBackAtOnce(t *testing.T) {
 	m, o := onTrial(t)

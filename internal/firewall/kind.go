@@ -44,6 +44,14 @@ func (t *Trial) undone() string {
 	}
 }
 
+// lost says that somebody else has undone the change.
+func (t *Trial) lost() string {
+	if t.Change.Kind == TurnOff {
+		return "The firewall (" + t.Change.Manager + ") that was switched off for a trial is on again"
+	}
+	return "The firewall (" + t.Change.Manager + ") that is on trial does not show any more"
+}
+
 // howToConfirm tells the owner what to do within seconds.
 func (t *Trial) howToConfirm(seconds int) string {
 	var ends, before, tool string

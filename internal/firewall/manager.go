@@ -142,6 +142,14 @@ type Pending interface {
 	Undo(ctx context.Context) error
 }
 
+// A Resumed change is one that another run has made completely or in part.
+type Resumed interface {
+	Pending
+	// InForce returns what is the case instead if the change is in force no longer, or is not known to be. It
+	// changes nothing.
+	InForce(ctx context.Context) error
+}
+
 // A Backend turns one kind of firewall on.
 type Backend interface {
 	// Name is [UFW], [Firewalld], [Nftables] or [ApplicationFirewall].
@@ -236,5 +244,5 @@ type TrialSource interface {
 	// Cancel takes back what Arrange has scheduled. Where it cannot, that run finds nothing to do.
 	Cancel(ctx context.Context)
 	// Resume returns a change that another run has made completely or in part.
-	Resume(c Change) (Pending, error)
+	Resume(c Change) (Resumed, error)
 }

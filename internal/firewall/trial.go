@@ -245,7 +245,7 @@ func (s Trials) End(ctx context.Context, early bool) (string, error) {
 
 // confirm keeps the change that is on trial, which has to be the one that the plan was made for: another
 // run may have ended that and begun its own. Once it is recorded, nothing rolls it back any more.
-func (s Trials) confirm(ctx context.Context, source Source, planned *Trial) (t *Trial, lasting bool, why string, err error) {
+func (s Trials) confirm(ctx context.Context, planned *Trial) (t *Trial, lasting bool, why string, err error) {
 	release, err := s.lock(ctx)
 	if err != nil {
 		return nil, false, "", err
@@ -258,13 +258,13 @@ func (s Trials) confirm(ctx context.Context, source Source, planned *Trial) (t *
 	case t == nil || t.Over() || !t.is(planned):
 		return nil, false, "", tooLate(planned.command())
 	}
-	if now := Assess(source.Firewall(ctx)); now.State != Active && t.Change.Kind != TurnOff {
-		return nil, false, "", fault.New(fault.FirewallFailed, "The firewall that is on trial does not show any more: "+now.Evidence+".").
-			WithFix("Wait until the trial is over, then begin again: sudo sentinel " + t.command())
-	}
 	change, err := s.Source.Resume(t.Change)
 	if err != nil {
 		return nil, false, "", err
+	}
+	if err := change.InForce(ctx); err != nil { // whatever else filters beside it
+		return nil, false, "", fault.Wrap(fault.FirewallFailed, t.lost(), err).
+			WithFix("Wait until the trial is over, then begin again: sudo sentinel " + t.command())
 	}
 	t.Confirmed = true
 	if err := s.write(t); err != nil {
@@ -272,6 +272,19 @@ func (s Trials) confirm(ctx context.Context, source Source, planned *Trial) (t *
 	}
 	lasting, why = change.Keep(ctx)
 	return t, lasting, why, s.close(ctx)
+}
+
+// Without calls do unless a trial is under way, and keeps one from beginning meanwhile.
+func (s Trials) Without(ctx context.Context, do func() error) error {
+	release, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if t, _ := s.Current(); t != nil { //nolint:errcheck // a record that cannot be relied on is none; End has the same error
+		return nil
+	}
+	return do()
 }
 
 // tooLate returns the refusal of a confirmation without a trial.

@@ -5,6 +5,7 @@ package firewall
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,9 +28,16 @@ func (m *machine) Arrange(_ context.Context, program string, after time.Duration
 
 func (m *machine) Cancel(context.Context) { m.arranged = nil }
 
-func (m *machine) Resume(c Change) (Pending, error) {
+func (m *machine) Resume(c Change) (Resumed, error) {
 	m.resumed = c
 	return m, nil
+}
+
+func (m *machine) InForce(context.Context) error {
+	if m.on == (m.resumed.Kind == TurnOff) {
+		return fmt.Errorf("on is %v", m.on)
+	}
+	return nil
 }
 
 // onTrial returns a machine with trials, and the options.
@@ -156,10 +164,11 @@ func TestConfirmationThatComesTooLateIsRefused(t *testing.T) {
 	late := plan(t, m, o.confirming())
 	off := plan(t, m, o.confirming())
 	m.on = false
-	if _, err := off.Do(t.Context()); !strings.Contains(fault.From(err).Message, "does not show any more") {
-		t.Errorf("switched off meanwhile: %v", err)
+	m.facts.Chains = []Chain{{Family: "inet", Table: "theirs", Name: "input", Input: true, DropPolicy: true}}
+	if _, err := off.Do(t.Context()); err == nil || !strings.Contains(fault.From(err).Message, "does not show any more") {
+		t.Errorf("switched off meanwhile, beside another firewall: %v", err)
 	}
-	m.on = true
+	m.on, m.facts.Chains = true, nil
 	m.uptime += 121 * time.Second
 	refused("too late", m, o.confirming(), "has to be ended first: not confirmed within 120 s")
 	refused("another trial", m, o, "has to be ended first")

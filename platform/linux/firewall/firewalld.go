@@ -210,6 +210,9 @@ func (f *firewalld) openNow(ctx context.Context, o firewall.Opening) error {
 	return nil
 }
 
+// InForce implements [firewall.Resumed].
+func (f *firewalld) InForce(ctx context.Context) error { return f.answers(ctx) }
+
 // Keep implements [firewall.Backend].
 func (f *firewalld) Keep(ctx context.Context) (bool, string) {
 	return f.m.retire(f.m.startAtBoot(ctx, firewalldUnit))

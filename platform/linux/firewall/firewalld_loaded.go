@@ -51,6 +51,17 @@ func (f *loadedFirewalld) Disable(ctx context.Context, note func(firewall.Change
 	return f.m.units.Stop(ctx, firewalldUnit)
 }
 
+// InForce implements [firewall.Resumed].
+func (f *loadedFirewalld) InForce(ctx context.Context) error {
+	if f.change.Kind == firewall.LetIn {
+		return f.answers(ctx)
+	}
+	if f.m.units.State(ctx, firewalldUnit).Active {
+		return errors.New(firewalldUnit + " is active")
+	}
+	return nil
+}
+
 // Keep implements [firewall.Pending].
 func (f *loadedFirewalld) Keep(ctx context.Context) (bool, string) {
 	var err error

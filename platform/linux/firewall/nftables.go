@@ -124,6 +124,20 @@ func (b *ownRuleset) Admits(_ context.Context, ports []firewall.Port) error {
 	return nil
 }
 
+// InForce implements [firewall.Resumed].
+func (b *ownRuleset) InForce(context.Context) error {
+	have, ok, err := b.m.rules.loaded()
+	if err != nil {
+		return err
+	}
+	allowed := allowedBy(have)
+	closed := slices.ContainsFunc(portsIn(b.change.Openings), func(p firewall.Port) bool { return !slices.Contains(allowed, p) })
+	if !ok || closed {
+		return errors.New("the rules that were loaded are not those that the kernel shows")
+	}
+	return nil
+}
+
 // Keep implements [firewall.Backend]. It adds the ports of the change to the definition, whose owner may
 // have edited it meanwhile; where there is none, it writes down what the loaded rules let in.
 func (b *ownRuleset) Keep(ctx context.Context) (bool, string) {

@@ -68,6 +68,18 @@ func (b *loadedRuleset) Disable(_ context.Context, note func(firewall.Change) er
 	return b.m.rules.unload()
 }
 
+// InForce implements [firewall.Resumed].
+func (b *loadedRuleset) InForce(ctx context.Context) error {
+	if b.change.Kind == firewall.LetIn {
+		return b.ownRuleset.InForce(ctx)
+	}
+	_, ok, err := b.m.rules.loaded()
+	if ok {
+		err = errors.New("the table " + firewall.BaselineTable + " is loaded")
+	}
+	return err
+}
+
 // Keep implements [firewall.Pending]. Without a definition nothing puts the rules back.
 func (b *loadedRuleset) Keep(ctx context.Context) (bool, string) {
 	if b.change.Kind == firewall.LetIn {

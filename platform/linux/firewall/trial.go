@@ -56,7 +56,7 @@ func (m *Manager) Cancel(ctx context.Context) {
 }
 
 // Resume implements [firewall.TrialSource].
-func (m *Manager) Resume(c firewall.Change) (firewall.Pending, error) {
+func (m *Manager) Resume(c firewall.Change) (firewall.Resumed, error) {
 	if c.Kind != firewall.TurnOn {
 		return m.loaded(c)
 	}
@@ -77,8 +77,14 @@ func (m *Manager) Loaded(name string) (firewall.Loaded, error) {
 	return m.loaded(firewall.Change{Manager: name})
 }
 
+// A loaded firewall can tell whether what was changed in it is in force.
+type loaded interface {
+	firewall.Loaded
+	firewall.Resumed
+}
+
 // loaded returns the firewall that is on, or was when a change was begun.
-func (m *Manager) loaded(c firewall.Change) (firewall.Loaded, error) {
+func (m *Manager) loaded(c firewall.Change) (loaded, error) {
 	switch c.Manager {
 	case firewall.UFW:
 		return &loadedUFW{ufw{m: m, change: c}}, nil

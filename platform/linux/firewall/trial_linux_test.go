@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,5 +148,52 @@ func TestOwnRulesThatAreConfirmedStay(t *testing.T) {
 	here.reaches("8080", false)
 	if raw, err := os.ReadFile(StatePath); err != nil || string(raw) != `{"version":1,"allow":["2222/tcp"]}`+"\n" {
 		t.Errorf("state %q, %v", raw, err)
+	}
+}
+
+// Somebody else's rules, or what another tool loads again, say nothing of the change that is confirmed.
+func TestOwnRulesAreConfirmedOnlyAsTheyAre(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	m, source := newPlain(t), kernel(t)
+	serve(t, "2222")
+	try(t, source, m, time.Hour)
+	flush(t)
+	command(t, "nft add table inet theirs")
+	command(t, "nft add chain inet theirs in { type filter hook input priority 0 ; policy drop ; }")
+	confirm := firewall.EnableOptions{Confirm: true, Trials: trials(m.Manager, 0)}
+	if kept, err := do(t, source, m, confirm); err == nil || !strings.Contains(err.Error(), "does not show any more") {
+		t.Errorf("rules that are gone: %+v, %v", kept, err)
+	}
+	if _, err := confirm.Trials.End(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	flush(t)
+
+	enable(t, source, m)
+	saved := command(t, "nft list ruleset")
+	disable := func(o firewall.DisableOptions) (firewall.Disablement, error) {
+		d, err := firewall.PlanDisable(t.Context(), source, m, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Do(t.Context())
+	}
+	if _, err := disable(firewall.DisableOptions{Trials: trials(m.Manager, time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	load := exec.Command(testenv.Program(t, "nft", "nftables"), "-f", "-")
+	load.Stdin = strings.NewReader(saved)
+	if out, err := load.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	confirmed := firewall.DisableOptions{Confirm: true, Trials: trials(m.Manager, 0)}
+	if done, err := disable(confirmed); err == nil || !strings.Contains(err.Error(), "is on again: the table sentinel_firewall is loaded") || !m.Kept() {
+		t.Errorf("rules that are back: %+v, %v, kept %v", done, err, m.Kept())
+	}
+	flush(t)
+	if _, err := disable(confirmed); err != nil || m.Kept() {
+		t.Errorf("rules that are gone again: %v, kept %v", err, m.Kept())
 	}
 }

@@ -133,6 +133,9 @@ func (u *ufw) Admits(ctx context.Context, _ []firewall.Port) error {
 	return err
 }
 
+// InForce implements [firewall.Resumed].
+func (u *ufw) InForce(ctx context.Context) error { return u.Admits(ctx, nil) }
+
 // active says whether the rules are loaded.
 func (u *ufw) active(ctx context.Context) (bool, error) {
 	out, err := u.m.runUFW(ctx, askLimit, "status")

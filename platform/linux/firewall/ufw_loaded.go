@@ -44,6 +44,18 @@ func (u *loadedUFW) Disable(ctx context.Context, note func(firewall.Change) erro
 	return u.disable(ctx)
 }
 
+// InForce implements [firewall.Resumed].
+func (u *loadedUFW) InForce(ctx context.Context) error {
+	if u.change.Kind == firewall.LetIn {
+		return u.ufw.InForce(ctx)
+	}
+	active, err := u.active(ctx)
+	if active {
+		err = errors.New("ufw says that it is active")
+	}
+	return err
+}
+
 // Keep implements [firewall.Pending].
 func (u *loadedUFW) Keep(context.Context) (bool, string) {
 	if on := ufwEnabled(u.m.root); on != (u.change.Kind == firewall.LetIn) {
