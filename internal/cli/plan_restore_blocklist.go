@@ -97,9 +97,11 @@ func (s session) restore(ctx context.Context, call invocation, list *blocklist.L
 		return nil, errors.Join(trialErr, s.invalid)
 	}
 	var baselineErr, err error
-	begun, _ := s.firewallTrials().Current() //nolint:errcheck // End has the same error
-	if trial == nil && begun == nil {
-		d.FirewallRestored, baselineErr = s.host.Blocklist.Baseline(ctx)
+	if trial == nil {
+		baselineErr = s.firewallTrials().Without(ctx, func() (err error) {
+			d.FirewallRestored, err = s.host.Blocklist.Baseline(ctx)
+			return err
+		})
 	}
 	d.FirewallTrial = ended
 	d.Blocklist, err = list.Restore(ctx)
