@@ -105,6 +105,7 @@ func contract(t *testing.T, k kind) {
 	}{
 		{"open connections are cut", testOpen},
 		{"beside other firewalls", testOthers},
+		{"sent elsewhere by NAT", testTranslated},
 		{"many processes at once", testCrowd},
 		{"killed at any moment", testKilled},
 	} {
@@ -220,6 +221,31 @@ func testOthers(t *testing.T, k kind, b blocklist.Backend, w *testNetwork) {
 	}
 	if flows := run(t, "conntrack -L"); strings.Contains(flows, peer4+" ") {
 		t.Errorf("flows are left: %s", flows)
+	}
+}
+
+// testTranslated sends to addresses of which rules of NAT make those of the peer, as kube-proxy does.
+func testTranslated(t *testing.T, k kind, b blocklist.Backend, w *testNetwork) {
+	const service4, service6 = "198.51.100.9", "2001:db8:1::9"
+	variant := "-nft"
+	if k.name == "iptables-legacy" {
+		variant = "-legacy"
+	}
+	run(t, "iptables"+variant+" -t nat -A OUTPUT -d "+service4+" -j DNAT --to-destination "+peer4)
+	run(t, "ip6tables"+variant+" -t nat -A OUTPUT -d "+service6+" -j DNAT --to-destination "+peer6)
+	services := []path{{"out", "", here4, service4}, {"out", "", here6, service6}}
+	for _, p := range services {
+		w.passes(p)
+	}
+	add(t, b, 0, peers...)
+	loaded(t, b, true, peers...)
+	for _, p := range services {
+		w.stops(p)
+	}
+	w.closed()
+	remove(t, b, peers...)
+	for _, p := range services {
+		w.passes(p)
 	}
 }
 

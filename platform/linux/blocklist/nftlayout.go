@@ -47,12 +47,14 @@ type hook struct {
 }
 
 // hooks are all places that a packet of this machine, or one that it forwards,
-// passes. What Docker publishes is forwarded.
+// passes. What Docker publishes is forwarded. The last one sees where a packet of this machine goes
+// after rules of NAT have sent it elsewhere, as kube-proxy does with the addresses of services.
 func hooks() []hook {
 	return []hook{
 		{"input", nftables.ChainHookInput, true, false},
 		{"output", nftables.ChainHookOutput, false, true},
 		{"forward", nftables.ChainHookForward, true, true},
+		{"postrouting", nftables.ChainHookPostrouting, false, true},
 	}
 }
 
