@@ -67,6 +67,9 @@ type Abilities struct {
 	// SideEffect says in a sentence what else the system does while its rules are in
 	// place; empty for nothing.
 	SideEffect string
+	// Beyond says in a sentence what the backend never sees, so that it is not dropped; empty for
+	// nothing.
+	Beyond string
 }
 
 // A Block is one address as the kernel holds it.

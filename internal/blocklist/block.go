@@ -272,6 +272,9 @@ func (b *BlockPlan) answer(ctx context.Context, entries []entry, cut *int, uncut
 	if text := b.SideEffect(); text != "" {
 		d.warn(text)
 	}
+	if can.Beyond != "" {
+		d.warn(can.Beyond)
+	}
 	if b.reapplies {
 		d.warn("It was on the list already: its reason, author and end are those of then; to change them, unblock it and block it again.")
 	}

@@ -435,6 +435,16 @@ func TestWhatABackendCannotDoIsSaid(t *testing.T) {
 	if err != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "beyond 1") {
 		t.Errorf("%+v, %v", got, err)
 	}
+	m = newMachine()
+	m.can = Abilities{Expires: true, Beyond: "Bridges are beyond it."}
+	l = m.on(t)
+	if said := listing(t, l).Warnings; len(said) != 0 {
+		t.Errorf("nothing is blocked: %q", said)
+	}
+	got, err = block(t, l, Request{Address: "203.0.113.9"})
+	if said := listing(t, l).Warnings; err != nil || !slices.Equal(got.Warnings, []string{m.can.Beyond}) || !slices.Equal(said, got.Warnings) {
+		t.Errorf("%+v, %v; listed with %q", got, err, said)
+	}
 }
 
 func TestFullListTakesNoMore(t *testing.T) {
