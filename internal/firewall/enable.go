@@ -128,6 +128,7 @@ func PlanEnable(ctx context.Context, source Source, m Manager, o EnableOptions) 
 	if err := e.survey(ctx, m, o.Sessions); err != nil {
 		return nil, err
 	}
+	e.note += facts.untracked()
 	return e, ctx.Err()
 }
 

@@ -42,6 +42,17 @@ func unreadRules(manager string, rules []string) string {
 	return sanitize.Text(" What these rules of "+manager+" let in or deny was not looked at: "+strings.Join(rules, "; ")+more+".", 400)
 }
 
+// untracked returns a sentence about rules that turn connection tracking off: all managers let answers in by
+// what it knows of the question. Sessions come in by their port, tracked or not.
+func (f Facts) untracked() string {
+	for _, c := range f.Chains {
+		if slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Untracks }) {
+			return sanitize.Text(fmt.Sprintf(" Rules of chain %s of table %s %s turn connection tracking off for some packets, or may do so: what other hosts answer to such packets, as to queries of a DNS server, is dropped then.", c.Name, c.Family, c.Table), 400)
+		}
+	}
+	return ""
+}
+
 // rulesThatStay says which rules go on to shut sessions out that programs of users serve.
 func rulesThatStay(kept []string) string {
 	if len(kept) == 0 {

@@ -385,6 +385,35 @@ func TestDefinitionThatItsOwnerEditsTakesEffect(t *testing.T) {
 	}
 }
 
+// The own rules let answers in by connection tracking, which a busy DNS server turns off for its queries.
+func TestRulesThatTurnTrackingOffAreNamed(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	m, source := newPlain(t), kernel(t)
+	said := func() string {
+		t.Helper()
+		plan, err := firewall.PlanEnable(t.Context(), source, m, firewall.EnableOptions{Trials: trials(m.Manager, time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan.Summary()
+	}
+	command(t, "nft add table ip raw")
+	command(t, "nft add chain ip raw PREROUTING { type filter hook prerouting priority raw ; }")
+	if text := said(); strings.Contains(text, "tracking") {
+		t.Errorf("without such a rule: %s", text)
+	}
+	command(t, "nft add rule ip raw PREROUTING udp sport 53 notrack")
+	const want = " Rules of chain PREROUTING of table ip raw turn connection tracking off for some packets, or may do so: what other hosts answer to such packets, as to queries of a DNS server, is dropped then."
+	if text := said(); !strings.HasSuffix(text, want) {
+		t.Errorf("planned: %s", text)
+	}
+	if done := try(t, source, m, time.Hour); !strings.Contains(done.Details, want) {
+		t.Errorf("done: %s", done.Details)
+	}
+}
+
 // What an administrator writes into the definition while rules are loaded, or on trial, is not lost.
 func TestEditsOfTheDefinitionOutliveWhatIsKept(t *testing.T) {
 	if !testenv.Isolated(t) {
