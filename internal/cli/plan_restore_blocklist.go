@@ -80,8 +80,10 @@ func (s session) restoration(ctx context.Context, call invocation) (change, erro
 	if err == nil {
 		c.preview = restorePreview{pending, rules}
 	}
-	if err == nil && baselineErr == nil && !ends && pending.Idle() && !rules && !call.dryRun {
-		c.already = &restoreDocument{Header: answer.NewHeader(call.op.Action, true), Blocklist: pending}
+	if err == nil && !ends && pending.Idle() && !rules && !call.dryRun {
+		d := &restoreDocument{Header: answer.NewHeader(call.op.Action, true), Blocklist: pending}
+		d.Unavailable.Add("firewall", baselineErr)
+		c.already = d
 		return c, trialErr
 	}
 	return c, nil
@@ -129,12 +131,17 @@ func (d *restoreDocument) outcome() string {
 	return strings.TrimSpace(d.FirewallTrial + " " + text)
 }
 
-// logLine implements logged.
+// logLine implements logged. Why the firewall is not put back is said by each run: nothing else tells.
 func (d *restoreDocument) logLine() string {
-	if d.Blocklist.Idle() && !d.FirewallRestored && d.FirewallTrial == "" {
-		return ""
+	if !d.Blocklist.Idle() || d.FirewallRestored || d.FirewallTrial != "" {
+		return d.outcome()
 	}
-	return d.outcome()
+	for _, g := range d.Unavailable {
+		if g.Field == "firewall" {
+			return g.Reason
+		}
+	}
+	return ""
 }
 
 func (d *restoreDocument) view(p *page) {

@@ -198,6 +198,22 @@ func TestNoTrialBeginsWhileAFirewallIsPutBack(t *testing.T) {
 	}
 }
 
+// It is the same every minute, and would fill the journal of changes.
+func TestFirewallThatIsNotPutBackIsNoChange(t *testing.T) {
+	s, call, _ := restoring(t, "99000000")
+	if err := os.Remove(filepath.Join(s.stateDir, trialName)); err != nil {
+		t.Fatal(err)
+	}
+	s.host.Blocklist.BaselineMissing = func(context.Context) (bool, error) { return false, errors.New("it would shut out 2222/tcp") }
+	c, err := planRestore(t.Context(), s, call)
+	if err != nil || c.already == nil {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if d := c.already.(*restoreDocument); d.FirewallRestored || len(d.Unavailable) != 1 || d.Unavailable[0].Field != "firewall" || d.logLine() != "it would shut out 2222/tcp" {
+		t.Errorf("%+v, logged %q", d, d.logLine())
+	}
+}
+
 func TestTrialThatIsUnderWayIsLeftAlone(t *testing.T) {
 	s, call, f := restoring(t, "99000000")
 	if c, err := planRestore(t.Context(), s, call); err != nil || c.already == nil {
