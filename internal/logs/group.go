@@ -51,7 +51,7 @@ func newGrouper(limit int) *grouper {
 // add counts an entry. The key is a hash under a seed of this run, so that nobody can make two
 // patterns meet.
 func (g *grouper) add(e Entry) {
-	user := e.User || ofUser(e.Unit)
+	user := e.User || OfUser(e.Unit)
 	g.scratch = g.scratch[:0]
 	if user { // a service that writes the same is another pattern
 		g.scratch = append(g.scratch, 'u')
@@ -179,9 +179,9 @@ func (t *tally) class() (class int) {
 	return class
 }
 
-// ofUser reports whether a unit is a session of a user or their service manager (systemd-logind(8),
+// OfUser reports whether a unit is a session of a user or their service manager (systemd-logind(8),
 // user@.service(5)): what is in it sends lines with any priority and any name of a program.
-func ofUser(unit []byte) bool {
+func OfUser(unit []byte) bool {
 	within := func(begin, end string) bool {
 		return bytes.HasPrefix(unit, []byte(begin)) && bytes.HasSuffix(unit, []byte(end))
 	}
@@ -192,6 +192,7 @@ func ofUser(unit []byte) bool {
 var failures = [][]byte{
 	[]byte("error"), []byte("fail"), []byte("fatal"), []byte("panic"), []byte("denied"), []byte("refused"), []byte("cannot"), []byte("can't"), []byte("unable"), []byte("timed out"),
 	[]byte("out of memory"), []byte("killed process"), []byte("segfault"), []byte("traceback"), []byte("exception"), []byte("no space left"), []byte("i/o err"), []byte("critical"), []byte("emerg"), []byte("invalid user"),
+	[]byte("suppressed"), // by a rate limit, of journald or of the kernel
 }
 
 // failing reports whether a line tells of a failure. It is asked once for each pattern.

@@ -113,6 +113,16 @@ func TestTheMostSevereErrorComesFirst(t *testing.T) {
 	}
 }
 
+func TestWhatARateLimitDroppedIsAWarning(t *testing.T) {
+	g := newGrouper(100)
+	for i, text := range []string{"often", "often", "Suppressed 70 messages from cron.service", "net_ratelimit: 31 callbacks suppressed"} {
+		g.add(entry(i, 6, "a.service", "a", text))
+	}
+	if list := g.sorted(); list[0].class() != 1 || list[1].class() != 1 || list[2].sample != "often" {
+		t.Errorf("%+v", list[2])
+	}
+}
+
 func TestWhatAUserChoseIsNoPartOfAPattern(t *testing.T) {
 	f := &fakeSource{}
 	for i, name := range []string{"a", "b", "c"} {

@@ -43,6 +43,8 @@ type Query struct {
 	Last     int       // only so many, the newest; 0 for all
 	UIDs     []int     // of those who wrote, by the kernel; none for everybody
 	NoUID    bool      // beside those of UIDs, what the kernel, audit and journald wrote, which may have none
+
+	losses bool // only what journald says of messages that it dropped
 }
 
 // What is said of the program's own troubles, in bytes.
@@ -109,6 +111,9 @@ func (q Query) args() []string {
 	}
 	for _, uid := range q.UIDs {
 		args = append(args, "_UID="+strconv.Itoa(uid))
+	}
+	if q.losses {
+		args = append(args, losses...)
 	}
 	if q.NoUID {
 		args = append(args, "+", "_TRANSPORT=kernel", "_TRANSPORT=audit", "_TRANSPORT=driver")

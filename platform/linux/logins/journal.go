@@ -6,11 +6,13 @@ package logins
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +35,8 @@ const (
 	journalLimit = 9 * time.Second // with twice the next one, and the last, within what a part of the answer may take
 	usersLimit   = 2 * time.Second
 	screenLimit  = time.Second
+	dropsLimit   = time.Second / 2
+	maxDrops     = 10 // units of which it is said
 )
 
 // journal reads the lines of the journal, and of which time it tells. The error is fs.ErrNotExist where
@@ -41,7 +45,7 @@ func (r *Reader) journal(ctx context.Context, since time.Time) (logins.Log, jour
 	if r.runner == nil {
 		return logins.Log{}, journald.Span{}, fs.ErrNotExist
 	}
-	j := journald.Journal{Root: r.root}
+	j := journald.Journal{Root: r.root, Runner: r.runner}
 	span, err := j.Span()
 	if err != nil {
 		return logins.Log{}, span, err
@@ -50,8 +54,35 @@ func (r *Reader) journal(ctx context.Context, since time.Time) (logins.Log, jour
 	for _, hole := range j.Holes(since, r.now()) {
 		log.Notes.Note("failures", "of the journal, "+hole.String())
 	}
+	if err == nil {
+		noteDropped(ctx, j, &log, since)
+	}
 	span.Begins = log.From
 	return log, span, err
+}
+
+// loginUnits are how the names of units begin in which logins are told of: sshd is in its own, and sudo and su
+// where the user is, who may run them in a job.
+var loginUnits = []string{"ssh", "session-", "user@", "cron", "atd"}
+
+// noteDropped says which lines of such units the journal never had.
+func noteDropped(ctx context.Context, j journald.Journal, log *logins.Log, since time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, dropsLimit)
+	defer cancel()
+	dropped, err := j.Dropped(ctx, since, time.Time{}, "")
+	if err = cmp.Or(err, ctx.Err()); err != nil {
+		log.Notes.Note("failures", "whether messages of the journal were dropped is not known: "+err.Error())
+	}
+	dropped = slices.DeleteFunc(dropped, func(d journald.Drop) bool {
+		return !slices.ContainsFunc(loginUnits, func(begin string) bool { return strings.HasPrefix(d.Unit, begin) })
+	})
+	for i, d := range dropped {
+		if i == maxDrops {
+			log.Notes.Note("failures", fmt.Sprintf("of the journal, messages of %d more units are missing", len(dropped)-i))
+			break
+		}
+		log.Notes.Note("failures", "of the journal, "+d.String())
+	}
 }
 
 // entries reads the lines of a journal that begins at a time.

@@ -40,6 +40,7 @@ type journalctlSays struct {
 	exit        int
 	stderr      string
 	usersErr    error // of the program, for lines of users
+	drops       string
 	asked       [][]string
 	limits      time.Duration // of all runs together
 }
@@ -48,8 +49,11 @@ func (j *journalctlSays) Run(_ context.Context, c sysexec.Command) (sysexec.Resu
 	j.asked = append(j.asked, c.Args)
 	j.limits += c.Timeout
 	out, err := j.users, j.usersErr
-	if slices.Contains(c.Args, "_UID=0") {
+	switch {
+	case slices.Contains(c.Args, "_UID=0"):
 		out, err = j.root, nil
+	case slices.Contains(c.Args, "_TRANSPORT=driver"):
+		out, err = j.drops, nil
 	}
 	for piece := range slices.Chunk([]byte(out), 7) {
 		if !c.OnStdout(piece) {
@@ -155,6 +159,26 @@ func TestWhatAUserSendsHidesNoLoginsFromOutside(t *testing.T) {
 		if len(log.Notes) != 1 || log.Notes[0].Reason != c.note {
 			t.Errorf("%s: %+v", name, log.Notes)
 		}
+	}
+}
+
+// Whoever writes enough into the unit of sshd, or runs sudo where they write much, has its lines dropped.
+func TestLinesThatTheJournalDroppedAreSaid(t *testing.T) {
+	drop := func(unit string) string {
+		return entry(0, "systemd-journald", "Suppressed 700 messages from "+unit, now)
+	}
+	j := &journalctlSays{drops: drop("ssh.service") + drop("web.service") + drop("session-3.scope") + drop("ssh.service")}
+	log, err := New(journalRoot(t, now.Add(-48*time.Hour), nil), j, func() time.Time { return now }).Log(t.Context(), now.Add(-24*time.Hour))
+	var notes []string
+	for _, n := range log.Notes {
+		notes = append(notes, n.Field+": "+n.Reason)
+	}
+	want := []string{
+		"failures: of the journal, 1400 messages of ssh.service are missing: they were dropped by the journal's rate limit, which all processes of a unit share",
+		"failures: of the journal, 700 messages of session-3.scope are missing: they were dropped by the journal's rate limit, which all processes of a unit share",
+	}
+	if diff := cmp.Diff(want, notes); err != nil || diff != "" {
+		t.Errorf("%v, %s", err, diff)
 	}
 }
 

@@ -116,7 +116,7 @@ func TestALineOfRootIsBelievedByWhatRan(t *testing.T) {
 // What a user has sudo write takes no room from what sshd writes.
 func TestLinesOfRootAreAskedForByTheFileThatRan(t *testing.T) {
 	j := &journalctlSays{}
-	if _, err := New(journalRoot(t, now, nil), j, func() time.Time { return now }).Log(t.Context(), now.Add(-time.Hour)); err != nil || len(j.asked) != 4 {
+	if _, err := New(journalRoot(t, now, nil), j, func() time.Time { return now }).Log(t.Context(), now.Add(-time.Hour)); err != nil || len(j.asked) != 5 {
 		t.Fatalf("%v, %q", err, j.asked)
 	}
 	if j.limits > 14*time.Second { // a part of the answer has 15 s

@@ -72,6 +72,7 @@ func (s *Source) Read(ctx context.Context, selection logs.Selection, yield func(
 		}
 	}
 	s.explainNothing(ctx, selection, &p.c, p.gap)
+	p.dropped(ctx)
 	return p.c, nil
 }
 

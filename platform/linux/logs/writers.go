@@ -3,6 +3,7 @@
 package logs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,6 +106,35 @@ func (p *pass) share(ctx context.Context, name string, q journald.Query) (logs.L
 		p.gap(name, fmt.Sprintf("%v: it may be damaged, and the %d entries before that are here; check it with: journalctl --verify", err, log.Entries))
 	}
 	return log, nil
+}
+
+// maxDrops bounds how many units are named whose messages were dropped.
+const maxDrops = 10
+
+// dropped says which messages the journal never had: a user's job of cron can use up the rate limit of cron.service
+// and have root's errors dropped. Units of users, of which these may have any number, come last.
+func (p *pass) dropped(ctx context.Context) {
+	s := p.selection
+	list, err := p.source.journal().Dropped(ctx, s.Since, until(s), s.Unit)
+	if err != nil {
+		p.failed(journalLog, fmt.Errorf("whether messages were dropped is not known: %w", err))
+	}
+	slices.SortStableFunc(list, func(a, b journald.Drop) int { return cmp.Compare(ofUsers(a.Unit), ofUsers(b.Unit)) })
+	for i, d := range list {
+		if i == maxDrops {
+			p.gap(journalLog, fmt.Sprintf("messages of %d more units are missing", len(list)-i))
+			break
+		}
+		p.failed(journalLog, errors.New(d.String()))
+	}
+}
+
+// ofUsers is 1 for a unit of a user, and 0 for others.
+func ofUsers(unit string) int {
+	if logs.OfUser([]byte(unit)) {
+		return 1
+	}
+	return 0
 }
 
 // writer reports whether a user wrote an entry, and whether it is of the part that is read. Audit has entries of

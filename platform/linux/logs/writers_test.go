@@ -107,6 +107,37 @@ func TestWhatIsDatedAheadIsReadUpToNow(t *testing.T) {
 	}
 }
 
+// A user's job of cron can use up the rate limit of cron.service, and have root's errors dropped. journald alone is
+// believed about that.
+func TestWhatTheJournalDroppedIsSaid(t *testing.T) {
+	s := shared(t)
+	w := &journalWriter{at: noon.Add(-30 * time.Minute)}
+	suppressed := func(by string, n int, unit string) {
+		w.add(fmt.Sprintf("Suppressed %d messages from %s", n, unit), "_TRANSPORT="+by, "_UID=0", "PRIORITY=6", "MESSAGE_ID=a596d6fe7bfa4994828e72309e95d61e", "_SYSTEMD_UNIT=systemd-journald.service")
+	}
+	suppressed("driver", 900, "session-3.scope")
+	suppressed("driver", 70, "cron.service")
+	suppressed("driver", 30, "cron.service")
+	suppressed("journal", 5, "forged.service")
+	w.add("Missed 12 kernel messages", "_TRANSPORT=driver", "PRIORITY=4", "MESSAGE_ID=e9bf28e6e834481bb6f48f548ad13606")
+	testenv.Journal(t, filepath.Join(s.Root, "var/log/journal", ownID, "system@1.journal"), w.String())
+	const limit = " are missing: they were dropped by the journal's rate limit, which all processes of a unit share"
+	cron, kernel, session := "100 messages of cron.service"+limit, "12 messages of the kernel are missing: they came faster than journald read them", "900 messages of session-3.scope"+limit
+	for asked, want := range map[string][]string{"": {cron, kernel, session}, "cron.service": {cron}, "kernel": {kernel}, "web.service": nil} {
+		_, c := told(t, s, unit(asked), 0)
+		var got []string
+		for _, g := range c.Gaps {
+			if strings.Contains(g.Why, "missing") {
+				got = append(got, g.Why)
+			}
+		}
+		same(t, "of "+asked, want, got)
+		if c.Incomplete != (want != nil) {
+			t.Errorf("%s: incomplete %t", asked, c.Incomplete)
+		}
+	}
+}
+
 // Audit has the last ID for no user: what it says then is no user's, and counts once.
 func TestWhatAuditSaysOfNobodyCountsOnce(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"etc/machine-id": ownID, "etc/passwd": "ann:x:1001:1001::/:/bin/sh\n", "var/log/journal/" + ownID + "/": ""})
