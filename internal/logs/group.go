@@ -27,6 +27,7 @@ type tally struct {
 	failing       bool // its words say that something went wrong
 	user          bool // a user wrote it
 	unit, program string
+	unitKind      string // whose share of a class it takes; empty where that is the unit
 	sample        string // the newest line
 	kind          string // that without what a user chose in it, where that is known
 	key           uint64
@@ -56,16 +57,16 @@ func (g *grouper) add(e Entry) {
 	if user { // a service that writes the same is another pattern
 		g.scratch = append(g.scratch, 'u')
 	}
-	g.scratch = appendPattern(append(g.scratch, 0), e.Unit)
+	g.scratch = appendPattern(append(g.scratch, 0), or(e.UnitKind, e.Unit))
 	g.scratch = append(append(append(g.scratch, 0), e.Program...), 0)
-	g.scratch = appendPattern(g.scratch, e.kind())
+	g.scratch = appendPattern(g.scratch, or(e.Kind, e.Text))
 	key := maphash.Bytes(g.seed, g.scratch)
 	t := g.tallies[key]
 	if t == nil {
 		if len(g.tallies) >= g.limit {
 			g.prune()
 		}
-		t = &tally{first: e.Time, priority: e.Priority, failing: failing(e.Text), user: user, key: key}
+		t = &tally{first: e.Time, priority: e.Priority, failing: failing(or(e.Kind, e.Text)), user: user, unitKind: g.name(e.UnitKind), key: key}
 		g.tallies[key] = t
 	}
 	t.count++
@@ -82,12 +83,12 @@ func (g *grouper) add(e Entry) {
 	}
 }
 
-// kind is the text that a pattern is made of.
-func (e Entry) kind() []byte {
-	if len(e.Kind) > 0 {
-		return e.Kind
+// or is a kind, or what is its own.
+func or(kind, itself []byte) []byte {
+	if len(kind) > 0 {
+		return kind
 	}
-	return e.Text
+	return itself
 }
 
 // name keeps one copy of a name.
@@ -136,7 +137,7 @@ func share(list []*tally) {
 	}
 	taken := map[place]int{}
 	for _, t := range list {
-		at := place{t.class(), cmp.Or(t.unit, t.program)}
+		at := place{t.class(), cmp.Or(t.unitKind, t.unit, t.program)}
 		t.behind = taken[at] >= maxAhead
 		taken[at]++
 	}

@@ -37,6 +37,7 @@ type Entry struct {
 	Boot     uint64 // the same for all entries of one boot; 0 if unknown
 	Text     []byte
 	Kind     []byte // text for its pattern, without what a user chose in it; empty where that is Text
+	UnitKind []byte // unit for its pattern and its share of the rows, likewise; empty where that is Unit
 	TooLong  bool   // the text was too long to be read; Text says so
 }
 

@@ -45,8 +45,8 @@ type scanner struct {
 	about []byte // the unit that the process says it writes about
 }
 
-// manager is the process ID of systemd.
-const manager = 1
+// Manager is the process ID of systemd.
+const Manager = 1
 
 // scan decodes one line into e, and reports whether it is an object at all.
 func (s *scanner) scan(line []byte, e *Entry) bool {
@@ -73,7 +73,7 @@ func (s *scanner) scan(line []byte, e *Entry) bool {
 		}
 	}
 	e.Unit = s.unit
-	if e.PID == manager && len(s.about) > 0 {
+	if e.PID == Manager && len(s.about) > 0 {
 		e.Unit = s.about
 	}
 	return true

@@ -135,7 +135,7 @@ func FuzzScan(f *testing.F) {
 			t.Errorf("%q is said to be too long", line)
 		}
 		want := plain(members["_SYSTEMD_UNIT"], false)
-		if about := plain(members["UNIT"], false); e.PID == manager && about != "" {
+		if about := plain(members["UNIT"], false); e.PID == Manager && about != "" {
 			want = about
 		}
 		for name, pair := range map[string][2]string{

@@ -79,8 +79,40 @@ func concerns(e *journald.Entry) (uid int, kind []byte) {
 		return aboutProcess(e.Message)
 	case ofDump(e):
 		return e.DumpOf, nil
+	case unitKind(e) != nil:
+		return -1, aboutUnit(e)
 	}
 	return -1, nil
+}
+
+// named are kinds of units whose names users choose: fusermount(1) mounts for anybody, where they like.
+var named = [][]byte{[]byte(".mount"), []byte(".automount"), []byte(".swap"), []byte(".device"), []byte(".scope")}
+
+// warning is a severity of syslog.
+const warning = 4
+
+// unitKind stands for the unit that systemd writes about, where a user may have chosen its name, or is nil. What it
+// warns of is about what it has done itself.
+func unitKind(e *journald.Entry) []byte {
+	if e.PID != journald.Manager || e.Priority <= warning {
+		return nil
+	}
+	for _, kind := range named {
+		if bytes.HasSuffix(e.Unit, kind) {
+			return append([]byte{'#'}, kind...)
+		}
+	}
+	return nil
+}
+
+// aboutUnit is a line of systemd about a unit without its name and its description, which for a mount is where it is:
+// "NAME: Deactivated successfully." or "Mounted NAME - DESCRIPTION.".
+func aboutUnit(e *journald.Entry) []byte {
+	if rest, ok := bytes.CutPrefix(e.Message, append(bytes.Clone(e.Unit), ':')); ok {
+		return append(append(unitKind(e), ':'), rest...)
+	}
+	verb, _, _ := bytes.Cut(e.Message, []byte(" "))
+	return append(append(bytes.Clone(verb), ' '), unitKind(e)...)
 }
 
 func ofDump(e *journald.Entry) bool { return e.UID == 0 && bytes.HasPrefix(e.Unit, []byte(coredumps)) }

@@ -108,3 +108,35 @@ func TestWhoseProcessDied(t *testing.T) {
 	lines, _ := told(t, s, all, 0)
 	same(t, "lines", []string{"user: of a user", "of root", "by a service", "by another of root", "user: by a user"}, lines)
 }
+
+// fusermount mounts for a user under any name, and systemd tells of each mount.
+func TestMountsOfAUserHideNothing(t *testing.T) {
+	s := shared(t)
+	w := &journalWriter{at: noon.Add(-30 * time.Minute)}
+	word := func(i int) string {
+		return strings.Map(func(r rune) rune { return 'g' + r - '0' }, fmt.Sprint(i))
+	}
+	for i := range 300 {
+		name, path := `home-mallory-fatal\x2ddisk\x2derror\x2d`+word(i)+".mount", "/home/mallory/fatal-disk-error-"+word(i)
+		w.add("Mounted "+name+" - "+path+".", "_PID=1", "_UID=0", "PRIORITY=6", "SYSLOG_IDENTIFIER=systemd", "_TRANSPORT=journal", "UNIT="+name)
+		w.add(name+": Deactivated successfully.", "_PID=1", "_UID=0", "PRIORITY=6", "SYSLOG_IDENTIFIER=systemd", "_TRANSPORT=journal", "UNIT="+name)
+	}
+	for _, name := range []string{"backup", "data"} {
+		w.add(name+".mount: Failed with result 'exit-code'.", "_PID=1", "_UID=0", "PRIORITY=4", "SYSLOG_IDENTIFIER=systemd", "_TRANSPORT=journal", "UNIT="+name+".mount")
+	}
+	w.add("cannot open /etc/app.conf", "_PID=700", "_UID=0", "PRIORITY=6", "_TRANSPORT=stdout", "_SYSTEMD_UNIT=app.service")
+	testenv.Journal(t, filepath.Join(s.Root, "var/log/journal", ownID, "system@1.journal"), w.String())
+	testenv.HangGuard(t)
+	r, err := logs.Read(t.Context(), s, logs.Request{Since: "-45m"}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range r.Patterns {
+		got = append(got, fmt.Sprint(p.Count, " ", p.Unit, " ", p.Pattern))
+	}
+	same(t, "patterns", []string{
+		"1 app.service ", "1 data.mount ", "1 backup.mount ",
+		"300 " + r.Patterns[3].Unit + " #.mount: Deactivated successfully.", "300 " + r.Patterns[3].Unit + " Mounted #.mount",
+	}, got)
+}

@@ -156,7 +156,7 @@ func (p *pass) entry(e *journald.Entry, user bool) logs.Entry {
 	uid, kind := concerns(e)
 	entry := logs.Entry{
 		Time: e.Time(), Priority: e.Priority, Unit: e.Unit, Program: e.Identifier, PID: e.PID, User: user || uid >= 0 && p.accounts.OrdinaryUser(uid),
-		Text: said(e), Kind: kind, TooLong: e.TooLong,
+		Text: said(e), Kind: kind, UnitKind: unitKind(e), TooLong: e.TooLong,
 	}
 	if len(e.Boot) > 0 {
 		entry.Boot = maphash.Bytes(p.seed, e.Boot)
