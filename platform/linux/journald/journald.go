@@ -84,9 +84,25 @@ func (j Journal) Read(ctx context.Context, q Query, yield func(*Entry) bool) (no
 // equals sign, so that none can be taken for an option (journalctl(1)).
 func (j Journal) args() []string {
 	if j.Root == "/" || j.Root == "" {
-		return nil
+		return j.Namespaces()
 	}
 	return []string{"--root=" + j.Root}
+}
+
+// Namespaces are options of journalctl for what services with LogNamespace= write (systemd.exec(5)), which is in
+// folders of their own beside that of this machine. There are none without such a folder: the option is of systemd 245.
+func (j Journal) Namespaces() []string {
+	own, err := release.New(j.Root).MachineID()
+	if err != nil {
+		return nil
+	}
+	for _, folder := range []string{keptFolder, volatileFolder} {
+		names, _ := hostfile.Names(filepath.Join(j.Root, folder), maxFolders) //nolint:errcheck // none is none
+		if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, hex.EncodeToString(own[:])+".") }) {
+			return []string{"--namespace=*"}
+		}
+	}
+	return nil
 }
 
 // args leave out --all, with which journalctl would print fields of any length: a dozen entries of any user would

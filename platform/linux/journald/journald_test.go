@@ -91,6 +91,10 @@ func TestWhereThereIsNoJournal(t *testing.T) {
 	if n := (Journal{Root: machine(t, "var/log/journal/"+otherID, "var/log/journal/remote", "run/log/journal/"+ownID+".extra")}).Others(); n != 2 {
 		t.Errorf("%d others", n)
 	}
+	apart := Journal{Root: machine(t, "var/log/journal/"+ownID, "run/log/journal/"+ownID+".extra")}.Namespaces()
+	if none := (Journal{Root: machine(t, "var/log/journal/"+ownID, "var/log/journal/"+otherID+".extra")}).Namespaces(); none != nil || !slices.Equal(apart, []string{"--namespace=*"}) {
+		t.Errorf("options for namespaces: %q, without any %q", apart, none)
+	}
 	if !(Journal{Root: machine(t, "run/log/journal/"+ownID)}).Volatile() || (Journal{Root: machine(t, "var/log/journal/"+ownID)}).Volatile() {
 		t.Error("which journal is kept")
 	}

@@ -195,7 +195,7 @@ func (r *Reader) journalctl(ctx context.Context, since time.Time, most bound, ma
 	args := append([]string{
 		"--quiet", "--no-pager", "--output=json", "--reverse", "--lines=" + strconv.Itoa(most.lines), fmt.Sprintf("--since=@%d", since.Unix()),
 		"--output-fields=MESSAGE,SYSLOG_IDENTIFIER,_UID,_GID,_AUDIT_LOGINUID,_SYSTEMD_OWNER_UID,_EXE,_PID",
-	}, matches...)
+	}, slices.Concat(journald.Journal{Root: r.root}.Namespaces(), matches)...)
 	lines := &sysexec.Lines{Longest: maxEntry, Line: to.line}
 	result, err := r.runner.Run(ctx, sysexec.Command{Path: journalctl, Args: args, MaxOutput: maxComplaint, Timeout: most.time, OnStdout: lines.Add})
 	if err != nil {
