@@ -232,10 +232,13 @@ func (r *Report) units(f Facts, rows int) {
 	if f.FailedUnits == nil {
 		return
 	}
-	total := len(*f.FailedUnits)
+	total := 0
 	r.FailedUnits, r.FailedUnitsTotal = []FailedUnit{}, &total
-	for _, u := range (*f.FailedUnits)[:min(rows, total)] {
-		r.FailedUnits = append(r.FailedUnits, FailedUnit{sanitize.Text(u.Name, 96), sanitize.Text(u.Description, 96)})
+	for i, u := range *f.FailedUnits {
+		total += max(1, u.Instances)
+		if i < rows {
+			r.FailedUnits = append(r.FailedUnits, FailedUnit{sanitize.Text(u.Name, 96), sanitize.Text(u.Description, 96), u.Instances})
+		}
 	}
 }
 

@@ -109,7 +109,7 @@ func TestListsAreCutAndTheirTotalsAreNot(t *testing.T) {
 	var units []Unit
 	for i := range 50 {
 		disks = append(disks, diskAt(fmt.Sprintf("/%02d", i), 50, 1))
-		units = append(units, Unit{fmt.Sprintf("%02d.service", i), "x"})
+		units = append(units, Unit{fmt.Sprintf("%02d.service", i), "x", 0})
 	}
 	for rows, want := range map[int][2]int{-1: {maxDisks, maxUnits}, 0: {50, 50}, 7: {7, 7}, 99: {50, 50}} {
 		got, _ := built(Facts{Disks: &disks, FailedUnits: &units}, rows)
@@ -133,6 +133,16 @@ func TestFullFileSystemInMemoryIsAReasonAndNoDisk(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"DISK_FULL CRITICAL /tmp", "INODES_FULL CRITICAL /dev/shm"}, reasons); diff != "" || len(got.Disks) != 1 || *got.DisksTotal != 1 {
 		t.Errorf("%d disks of %d: %s", len(got.Disks), *got.DisksTotal, diff)
+	}
+}
+
+func TestInstancesOfOneRowAreAllCounted(t *testing.T) {
+	got, _ := built(Facts{FailedUnits: &[]Unit{{Name: "important.service"}, {Name: "knock@1.service", Instances: 250}}}, -1)
+	if *got.FailedUnitsTotal != 251 || len(got.FailedUnits) != 2 || got.FailedUnits[1].Instances != 250 {
+		t.Errorf("%d: %+v", *got.FailedUnitsTotal, got.FailedUnits)
+	}
+	if names := unitNames(&got); names != "important.service, knock@1.service (250 instances)" {
+		t.Error(names)
 	}
 }
 
@@ -212,7 +222,7 @@ func TestAKillBeforeASuspendHasNoTime(t *testing.T) {
 func TestHostileNamesAreTamed(t *testing.T) {
 	const evil = "/\x1b[2J%s%n%!\u202e\u200b" + "\n"
 	list := []DiskFacts{{Mountpoint: evil, Device: evil, FileSystem: evil, Size: 100, Used: 99, Available: 1}, {Mountpoint: evil + "dead", Err: errors.New(evil)}}
-	units := []Unit{{evil, evil}}
+	units := []Unit{{evil, evil, 0}}
 	got, gaps := built(Facts{Disks: &list, FailedUnits: &units, Sensors: &[]Sensor{{"coretemp", "package id " + evil, 50}}}, -1)
 	got.Judge(DefaultThresholds())
 	texts := []string{got.Disks[0].Mountpoint, got.Disks[0].Device, got.Disks[0].FileSystem, got.FailedUnits[0].Name, got.FailedUnits[0].Description, got.Thermal.Sensor}

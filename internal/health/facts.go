@@ -148,6 +148,7 @@ type OOMKill struct {
 // A Unit is a service manager's unit.
 type Unit struct {
 	Name, Description string
+	Instances         int // of its template that have failed, for which this one stands; 0 where it stands for itself
 }
 
 // A RestartingUnit is a service that its manager starts again and again.

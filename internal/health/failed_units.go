@@ -43,10 +43,16 @@ var failedUnits = Figure{
 // unitNames lists the units that failed.
 func unitNames(r *Report) string {
 	var names []string
+	more := *r.FailedUnitsTotal
 	for _, u := range r.FailedUnits[:min(maxNames, len(r.FailedUnits))] {
-		names = append(names, u.Name)
+		name := u.Name
+		if u.Instances > 1 {
+			name += fmt.Sprintf(" (%d instances)", u.Instances)
+		}
+		names = append(names, name)
+		more -= max(1, u.Instances)
 	}
-	if more := *r.FailedUnitsTotal - len(names); more > 0 {
+	if more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")

@@ -115,6 +115,7 @@ type Pressure struct {
 type FailedUnit struct {
 	Name        string `json:"name"`                  // of the unit: "nginx.service"
 	Description string `json:"description,omitempty"` // as the unit has it
+	Instances   int    `json:"instances,omitempty"`   // of its template that have failed, for which this one stands; absent where it stands for itself
 }
 
 // A Restarting is a service that keeps dying: it waits to be started again, or runs and was restarted

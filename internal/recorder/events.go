@@ -163,7 +163,7 @@ func (t *taker) units(r health.Report, add func(kind, text string, ago float64))
 		}
 	}
 	for _, name := range old {
-		if t.before != nil && lacks(t.now.Failed, name) {
+		if t.before != nil && lacks(t.now.Failed, name) && !folded(r.FailedUnits, name) {
 			add(UnitWell, name, 0)
 		}
 	}
@@ -183,6 +183,14 @@ func firstUnits(list []health.FailedUnit) []string {
 func lacks(list []string, name string) bool {
 	at, found := slices.BinarySearch(list, name)
 	return !found && at < maxUnits
+}
+
+// folded reports whether a unit is of a template whose failed instances are one row: it need not be well.
+func folded(rows []health.FailedUnit, name string) bool {
+	return slices.ContainsFunc(rows, func(u health.FailedUnit) bool {
+		prefix, _, _ := strings.Cut(u.Name, "@")
+		return u.Instances > 0 && strings.HasPrefix(name, prefix+"@")
+	})
 }
 
 // away is after how many samples without it a reason is gone: some come and go from one minute to the next. A

@@ -190,6 +190,17 @@ func TestNothingIsComparedAcrossABoot(t *testing.T) {
 	}
 }
 
+func TestInstancesThatAreFoldedAreNotWell(t *testing.T) {
+	h := newHost()
+	h.failed = []health.Unit{{Name: "knock@1.service"}, {Name: "knock@2.service"}, {Name: "web.service"}}
+	first := h.take(t, nil, 0)
+	h.failed = []health.Unit{{Name: "knock@1.service", Instances: 4}}
+	second := h.take(t, first, time.Minute)
+	if diff := cmp.Diff([]string{"unit_well web.service"}, kindsOf(second)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestEventsAreWhatIsNew(t *testing.T) {
 	h := newHost()
 	h.counters.Installed = h.now.Add(-time.Hour)

@@ -22,7 +22,7 @@ type fake struct {
 	logErr error
 	tested *ConfigTest
 
-	suspects []string
+	suspects [][]string
 	unseen   int
 	uses     []Use // in turn; the last one stays
 	first    time.Time
@@ -163,7 +163,7 @@ func (f *fake) TestConfiguration(context.Context, Unit) *ConfigTest {
 	return f.tested
 }
 
-func (f *fake) Suspects(context.Context) ([]string, int, error) {
+func (f *fake) Suspects(context.Context) ([][]string, int, error) {
 	return f.suspects, f.unseen, f.unitError()
 }
 

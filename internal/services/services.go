@@ -166,8 +166,9 @@ type Manager interface {
 // An Inspector tells what is seen of services and not needed for a restart.
 type Inspector interface {
 	// Suspects lists services that may not be well: failed, started again and again, or off although
-	// they are to run. Unseen is how many more may be and were not looked at.
-	Suspects(ctx context.Context) (names []string, unseen int, err error)
+	// they are to run. A row is one of them, or many instances of one template, those that have failed first. Unseen
+	// is how many more may be and were not looked at.
+	Suspects(ctx context.Context) (rows [][]string, unseen int, err error)
 	// Use reads what the processes of a service use.
 	Use(ctx context.Context, u Unit) (Use, error)
 	// FirstRestart tells when the manager first started a service again, of the restarts that

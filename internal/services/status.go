@@ -5,6 +5,7 @@ package services
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -21,8 +22,9 @@ const (
 	inspectLimit = 12 * time.Second
 	// maxListed is how many services that are not well an answer describes.
 	maxListed = 8
-	// maxSuspects bounds how many are looked at.
-	maxSuspects = 64
+	// maxSuspects bounds how many are looked at, and maxInstances how many of one template.
+	maxSuspects  = 64
+	maxInstances = 3
 	// listedLines and listedRunes are what is shown of the log where there are several services.
 	listedLines = 3
 	listedRunes = 160
@@ -45,7 +47,7 @@ type Question struct {
 // A Status answers a question about services.
 type Status struct {
 	Services    []Service   `json:"services" schema:"brief"`    // the one that was asked for, or those that are not well
-	Total       int         `json:"services_total"`             // before the list was cut
+	Total       int         `json:"services_total"`             // before the list was cut, of those that were looked at
 	Truncated   bool        `json:"truncated"`                  // services does not show all
 	Unavailable answer.Gaps `json:"unavailable" schema:"brief"` // what could not be read, and why
 }
@@ -53,6 +55,7 @@ type Status struct {
 // A Service is what is known of one.
 type Service struct {
 	Name          string `json:"name"`                     // to its manager
+	Instances     int    `json:"instances,omitempty"`      // of its template that may not be well, for which this one stands; absent where it stands for itself
 	RequestedName string `json:"requested_name,omitempty"` // the alias that was asked for
 	Description   string `json:"description,omitempty"`    // as its unit has it
 	Well          bool   `json:"well"`                     // nothing is wrong with it
@@ -159,30 +162,54 @@ func (i *inspection) one(ctx context.Context, name string) (Status, error) {
 
 // unwell describes the services that are not well.
 func (i *inspection) unwell(ctx context.Context) (Status, error) {
-	names, unseen, err := i.manager.Suspects(ctx)
+	rows, unseen, err := i.manager.Suspects(ctx)
 	if err != nil {
 		return Status{}, unavailable(i.kind, err)
 	}
-	looked := min(len(names), maxSuspects)
-	if unseen += len(names) - looked; unseen > 0 {
+	looked := min(len(rows), maxSuspects)
+	for _, row := range rows[looked:] {
+		unseen += len(row)
+	}
+	if unseen > 0 {
 		i.gaps.Note("services", humanize.Count(unseen, "more service", "more services")+" may not be well and were not looked at")
 	}
-	var found []Unit
-	for _, name := range names[:looked] {
+	var found []unwellRow
+	for _, row := range rows[:looked] {
+		if u, ok := i.firstUnwell(ctx, row); ok {
+			found = append(found, unwellRow{u, len(row)})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b unwellRow) int { return b.unit.Since.Compare(a.unit.Since) })
+	s := Status{Services: []Service{}, Total: len(found)}
+	for _, row := range found[:min(len(found), i.rows())] {
+		one := i.describe(ctx, row.unit, listedLines, listedRunes)
+		if row.instances > 1 {
+			one.Instances = row.instances
+			one.Summary += fmt.Sprintf(" It is one of %d instances of its template that may not be well.", row.instances)
+		}
+		s.Services = append(s.Services, one)
+	}
+	s.Truncated, s.Unavailable = len(s.Services) < s.Total, i.gaps
+	return s, nil
+}
+
+// An unwellRow is a service that is not well, and how many instances of its template it stands for.
+type unwellRow struct {
+	unit      Unit
+	instances int
+}
+
+// firstUnwell finds the service that stands for a row.
+func (i *inspection) firstUnwell(ctx context.Context, row []string) (Unit, bool) {
+	for _, name := range row[:min(len(row), maxInstances)] {
 		u, err := i.manager.Unit(ctx, name)
 		if err != nil {
 			i.gaps.Add("services."+shown(name), err)
 		} else if !u.Missing && u.Service && !i.well(u) {
-			found = append(found, u)
+			return u, true
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Unit) int { return b.Since.Compare(a.Since) })
-	s := Status{Services: []Service{}, Total: len(found)}
-	for _, u := range found[:min(len(found), i.rows())] {
-		s.Services = append(s.Services, i.describe(ctx, u, listedLines, listedRunes))
-	}
-	s.Truncated, s.Unavailable = len(s.Services) < s.Total, i.gaps
-	return s, nil
+	return Unit{}, false
 }
 
 func (i *inspection) rows() int {

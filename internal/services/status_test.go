@@ -245,7 +245,7 @@ func TestAllThatAreNotWell(t *testing.T) {
 		with(running("calm.service"), func(u *Unit) { u.Restarts, u.Since = 9, at.Add(-2*time.Hour) }),
 		with(running("works.service"), func(u *Unit) { u.Active, u.Type = "inactive", "oneshot" }),
 		with(running("clean.service"), func(u *Unit) { u.Active, u.Sub = "activating", "auto-restart" }))
-	f.suspects = []string{"nginx.service", "calm.service", "works.service", "loops.service", "clean.service", "gone.service"}
+	f.suspects = [][]string{{"nginx.service"}, {"calm.service"}, {"works.service"}, {"loops.service"}, {"clean.service"}, {"gone.service"}}
 	status, err := Inspect(t.Context(), f, Question{Rows: -1, Now: at})
 	var names []string
 	for _, s := range status.Services {
@@ -260,13 +260,34 @@ func TestAllThatAreNotWell(t *testing.T) {
 	}
 	for i := range 100 {
 		name := fmt.Sprintf("x%d.service", i)
-		f.units[name], f.suspects = with(failed(exited(3)), func(u *Unit) { u.Name = name }), append(f.suspects, name)
+		f.units[name], f.suspects = with(failed(exited(3)), func(u *Unit) { u.Name = name }), append(f.suspects, []string{name})
 	}
 	f.unseen = 3
 	status, err = Inspect(t.Context(), f, Question{Rows: -1, Now: at})
 	unseen := fmt.Sprintf("%d more services may not be well and were not looked at", len(f.suspects)-maxSuspects+3)
 	if err != nil || len(status.Services) != maxListed || status.Total != maxSuspects-4 || !status.Truncated || len(status.Unavailable) != 1 || status.Unavailable[0].Reason != unseen {
 		t.Errorf("%d of %d, %v, %+v", len(status.Services), status.Total, err, status.Unavailable)
+	}
+}
+
+// Any user makes instances of the service behind a socket with Accept=yes.
+func TestManyInstancesHideNoOtherService(t *testing.T) {
+	f := machine(failed(exited(3)))
+	var instances []string
+	for i := range 250 {
+		name := fmt.Sprintf("knock@%d.service", i)
+		f.units[name], instances = with(failed(exited(1)), func(u *Unit) { u.Name, u.Since = name, at }), append(instances, name)
+	}
+	f.units["knock@0.service"] = running("knock@0.service")
+	f.suspects = [][]string{instances, {"nginx.service"}}
+	status, err := Inspect(t.Context(), f, Question{Rows: -1, Now: at})
+	if err != nil || len(status.Services) != 2 || status.Total != 2 || status.Truncated || len(status.Unavailable) != 0 || f.read > 4 {
+		t.Fatalf("%+v, %v, %d units read", status, err, f.read)
+	}
+	knock, nginx := status.Services[0], status.Services[1]
+	want := "knock@1.service failed: it ended with exit status 1. It is one of 250 instances of its template that may not be well."
+	if knock.Name != "knock@1.service" || knock.Instances != 250 || knock.Summary != want || nginx.Name != "nginx.service" || nginx.Instances != 0 {
+		t.Errorf("%+v, %+v", knock, nginx)
 	}
 }
 

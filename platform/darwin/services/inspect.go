@@ -33,19 +33,19 @@ func restartedBy(j launchctl.Job) []string {
 
 // Suspects implements [services.Inspector]: jobs without a process whose last run failed. Those of macOS
 // itself are left out: many end so in the course of their work.
-func (m *manager) Suspects(ctx context.Context) ([]string, int, error) {
+func (m *manager) Suspects(ctx context.Context) ([][]string, int, error) {
 	entries, err := m.ctl.List(ctx)
 	if err != nil {
 		return nil, 0, known(err, m.EUID == 0)
 	}
-	names := []string{}
+	rows := [][]string{}
 	for _, e := range entries {
 		ended := e.PID == 0 && e.Status != 0 && e.Status != -sigkill && e.Status != -sigterm
 		if _, err := jobName(e.Label); err == nil && ended && !strings.HasPrefix(e.Label, "com.apple.") {
-			names = append(names, e.Label)
+			rows = append(rows, []string{e.Label})
 		}
 	}
-	return names, 0, nil
+	return rows, 0, nil
 }
 
 // Use implements [services.Inspector]. macOS has no control groups: it is what the process of the job and

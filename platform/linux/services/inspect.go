@@ -74,7 +74,7 @@ func startedBy(p properties) []string {
 }
 
 // Suspects implements [services.Inspector].
-func (m *manager) Suspects(ctx context.Context) ([]string, int, error) {
+func (m *manager) Suspects(ctx context.Context) ([][]string, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	loaded, err := m.conn.ListUnitsContext(ctx)
@@ -82,10 +82,14 @@ func (m *manager) Suspects(ctx context.Context) ([]string, int, error) {
 		return nil, 0, known(err)
 	}
 	on := map[string]bool{}
-	var names []string
+	var failed, names []string
 	for _, u := range loaded {
 		on[u.Name] = u.ActiveState == "active" || u.ActiveState == "activating" || u.ActiveState == "reloading"
-		if strings.HasSuffix(u.Name, suffix) && (u.ActiveState == "failed" || strings.HasPrefix(u.SubState, "auto-restart")) {
+		switch {
+		case !strings.HasSuffix(u.Name, suffix):
+		case u.ActiveState == "failed":
+			failed = append(failed, u.Name)
+		case strings.HasPrefix(u.SubState, "auto-restart"):
 			names = append(names, u.Name)
 		}
 	}
@@ -101,8 +105,7 @@ func (m *manager) Suspects(ctx context.Context) ([]string, int, error) {
 		return nil, 0, known(err)
 	}
 	slices.Sort(off)
-	names = append(names, off...)
-	return unique(names), unseen, nil
+	return systemd.Fold(unique(slices.Concat(failed, names, off))), unseen, nil
 }
 
 // wantedAndOff lists services that are enabled and off though the unit that wants them is on. Those
@@ -135,11 +138,12 @@ func (m *manager) wantedAndOff(ctx context.Context, on map[string]bool) (names [
 
 // unique removes what is there already.
 func unique(names []string) []string {
-	list := []string{}
+	list, seen := []string{}, map[string]bool{}
 	for _, name := range names {
-		if !slices.Contains(list, name) {
+		if !seen[name] {
 			list = append(list, name)
 		}
+		seen[name] = true
 	}
 	return list
 }

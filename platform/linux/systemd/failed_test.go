@@ -6,6 +6,7 @@ package systemd
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -66,6 +67,21 @@ func TestFailedUnitsOfABootedSystem(t *testing.T) {
 	testenv.Become(t, testenv.Nobody)
 	if diff := cmp.Diff(want, failed(t)); diff != "" {
 		t.Errorf("as nobody: %s", diff)
+	}
+}
+
+// Any user makes instances of the service behind a socket with Accept=yes.
+func TestManyInstancesHideNoFailedUnitOfABootedSystem(t *testing.T) {
+	if !testenv.Booted(t, map[string]string{"broken@.service": broken, "broken.service": broken}) {
+		return
+	}
+	for i := range 12 {
+		testenv.Systemctl(t, false, fmt.Sprintf("start broken@%02d.service", i))
+	}
+	testenv.Systemctl(t, false, "start broken.service")
+	want := []health.Unit{{Name: "broken.service", Description: "A unit that fails"}, {Name: "broken@00.service", Description: "A unit that fails", Instances: 12}}
+	if diff := cmp.Diff(want, failed(t)); diff != "" {
+		t.Error(diff)
 	}
 }
 
