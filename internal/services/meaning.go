@@ -122,7 +122,7 @@ func (i *inspection) condition(u Unit) string {
 	case u.Active == "inactive":
 		return name + " is off" + i.whyOff(u) + "."
 	case i.oftenRestarted(u):
-		return fmt.Sprintf("%s is %s (%s), but %s had to start it again %d times, the last time at %s.", name, shown(u.Active), shown(u.Sub), i.kind.Name, u.Restarts, stamp(u.Since))
+		return fmt.Sprintf("%s is %s (%s), but %s had to start it again %d times, the last time at %s.", name, shown(u.Active), shown(u.Sub), i.kind.Name, u.Restarts, stamp(u.lastStart()))
 	}
 	return fmt.Sprintf("%s is %s (%s).", name, shown(u.Active), shown(u.Sub))
 }

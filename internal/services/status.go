@@ -237,7 +237,16 @@ func (i *inspection) well(u Unit) bool {
 
 // oftenRestarted says that a service which runs has died several times, the last time lately.
 func (i *inspection) oftenRestarted(u Unit) bool {
-	return u.Restarts >= restartsOften && !u.Since.IsZero() && i.asked.Now.Sub(u.Since) < recently
+	last := u.lastStart()
+	return u.Restarts >= restartsOften && !last.IsZero() && i.asked.Now.Sub(last) < recently
+}
+
+// lastStart is when a service that runs was last started; zero where that is not known.
+func (u Unit) lastStart() time.Time {
+	if u.Started.IsZero() {
+		return u.Since
+	}
+	return u.Started
 }
 
 // describe tells what is known of a service. What could not be read is added to the gaps.

@@ -241,8 +241,8 @@ func TestWhatCannotBeReadOfAServiceIsSaid(t *testing.T) {
 
 func TestAllThatAreNotWell(t *testing.T) {
 	f := machine(failed(exited(3)),
-		with(running("loops.service"), func(u *Unit) { u.Restarts, u.Since = 9, at.Add(-time.Second) }),
-		with(running("calm.service"), func(u *Unit) { u.Restarts, u.Since = 9, at.Add(-2*time.Hour) }),
+		with(running("loops.service"), func(u *Unit) { u.Restarts, u.Started, u.Since = 9, at.Add(-time.Second), at.Add(-2*time.Hour) }),
+		with(running("calm.service"), func(u *Unit) { u.Restarts, u.Started, u.Since = 9, at.Add(-2*time.Hour), at.Add(-time.Second) }),
 		with(running("works.service"), func(u *Unit) { u.Active, u.Type = "inactive", "oneshot" }),
 		with(running("clean.service"), func(u *Unit) { u.Active, u.Sub = "activating", "auto-restart" }))
 	f.suspects = [][]string{{"nginx.service"}, {"calm.service"}, {"works.service"}, {"loops.service"}, {"clean.service"}, {"gone.service"}}
@@ -252,8 +252,8 @@ func TestAllThatAreNotWell(t *testing.T) {
 		names = append(names, s.Name+": "+s.Summary)
 	}
 	want := []string{
-		"loops.service: loops.service is active (running), but systemd had to start it again 9 times, the last time at 2026-03-04T05:06:06Z.",
 		"nginx.service: nginx.service failed: it ended with exit status 3.",
+		"loops.service: loops.service is active (running), but systemd had to start it again 9 times, the last time at 2026-03-04T05:06:06Z.",
 	}
 	if diff := cmp.Diff(want, names); diff != "" || err != nil || status.Total != 2 || status.Truncated {
 		t.Errorf("%v %s", err, diff)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/godbus/dbus/v5"
 
@@ -89,7 +90,7 @@ func common(p properties) services.Unit {
 		Actions:    actions(p),
 		Invocation: string(value[[]byte](p, "InvocationID")),
 		Unusable:   unusable(p), Dormant: dormant(p),
-		Description: value[string](p, "Description"), Since: moment(p, "StateChangeTimestamp"), Enabled: value[string](p, "UnitFileState"),
+		Description: value[string](p, "Description"), Since: since(p), Enabled: value[string](p, "UnitFileState"),
 		File: value[string](p, "FragmentPath"), Needs: lists(p, "Requires", "Requisite", "BindsTo"), Wishes: lists(p, "Wants"),
 		RestartedBy: startedBy(p),
 		LogHint:     "More of them: journalctl --unit=" + name,
@@ -98,6 +99,17 @@ func common(p properties) services.Unit {
 		u.Stale = " Its unit file has changed since systemd read it, and the old one counts until: systemctl daemon-reload"
 	}
 	return u
+}
+
+// since is when a unit came into its state: a reload, or another change of what it does in that state, is none.
+func since(p properties) time.Time {
+	switch value[string](p, "ActiveState") {
+	case "active":
+		return moment(p, "ActiveEnterTimestamp")
+	case "inactive", "failed":
+		return moment(p, "InactiveEnterTimestamp")
+	}
+	return moment(p, "StateChangeTimestamp")
 }
 
 // unusable explains why systemd cannot start a unit, or refuses to do so on request.

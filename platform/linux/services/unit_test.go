@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package services
+
+import (
+	"testing"
+	"time"
+)
+
+// A reload changes the state twice, and an active service stays active.
+func TestSinceIsNotOfAReload(t *testing.T) {
+	p := properties{"ActiveEnterTimestamp": uint64(1e6), "InactiveEnterTimestamp": uint64(2e6), "StateChangeTimestamp": uint64(3e6)}
+	for state, want := range map[string]int64{"active": 1, "inactive": 2, "failed": 2, "activating": 3, "reloading": 3} {
+		p["ActiveState"] = state
+		if got := common(p).Since; !got.Equal(time.Unix(want, 0)) {
+			t.Errorf("%s: since %v, want %d", state, got, want)
+		}
+	}
+}
