@@ -77,6 +77,7 @@ var inContainer = map[string]string{
 	"chain.service":     "[Unit]\nWants=chain.target\n" + sleeps + install,
 	"chain.target":      "[Unit]\nRequires=reboot.target\n",
 	"onfailure.service": "[Unit]\nOnFailure=emergency.target\n" + sleeps + install,
+	"isolates.service":  "[Unit]\nOnFailure=multi-user.target\nOnFailureJobMode=isolate\n" + sleeps + install,
 	"action.service":    "[Unit]\nFailureAction=reboot\n" + sleeps + install,
 	"command.service":   "[Service]\nType=oneshot\nExecStart=/usr/bin/systemctl --no-block isolate rescue.target\n" + install,
 	"conflicts.service": "[Unit]\nConflicts=basic.target\n" + sleeps + install,
@@ -258,7 +259,7 @@ func TestRefusalsOfABootedSystem(t *testing.T) {
 		return
 	}
 	prepare(t, []string{
-		"enable --quiet endsall.service chain.service onfailure.service action.service command.service conflicts.service silences.service pulls.service bad.service holds.service many@a.service",
+		"enable --quiet endsall.service chain.service onfailure.service isolates.service action.service command.service conflicts.service silences.service pulls.service bad.service holds.service many@a.service",
 		"mask --quiet fstrim.service", "start basic.target ssh carries passes carries.socket systemd-logind holds getty@tty1",
 	})
 	const protected, inactive = fault.ProtectedService, fault.ServiceInactive
@@ -298,6 +299,7 @@ func TestRefusalsOfABootedSystem(t *testing.T) {
 		{"endsall", protected, "poweroff.target", protected},
 		{"chain", protected, "reboot.target", protected},
 		{"onfailure", protected, "emergency.target", protected},
+		{"isolates", protected, "when isolates.service ends or fails, systemd may stop all but multi-user.target on the system", protected},
 		{"action", protected, "systemd may reboot the system", protected},
 		{"command", protected, "isolate rescue.target", protected},
 		{"inside", protected, "this very call runs in it", protected},

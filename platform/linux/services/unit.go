@@ -87,7 +87,7 @@ func common(p properties) services.Unit {
 		// A unit that ends by itself takes these with it, also where it is started again
 		// (retroactively_stop_dependencies of src/core/unit.c); those that require it stay.
 		BoundTo:    lists(p, "BoundBy", "PropagatesStopTo"),
-		Actions:    actions(p),
+		Actions:    append(actions(p), isolations(p)...),
 		Invocation: string(value[[]byte](p, "InvocationID")),
 		Unusable:   unusable(p), Dormant: dormant(p),
 		Description: value[string](p, "Description"), Since: since(p), Enabled: value[string](p, "UnitFileState"),
@@ -187,6 +187,18 @@ func actions(p properties) []string {
 	for _, name := range []string{"SuccessAction", "FailureAction", "StartLimitAction", "JobTimeoutAction"} {
 		if action := value[string](p, name); action != "" {
 			found = append(found, action)
+		}
+	}
+	return found
+}
+
+// isolations are actions as well: the failure of a unit, or its end with success, may stop all but what it starts then
+// (OnFailureJobMode= of systemd.unit(5)).
+func isolations(p properties) []string {
+	var found []string
+	for _, when := range []string{"OnFailure", "OnSuccess"} {
+		if units := lists(p, when); len(units) > 0 && value[string](p, when+"JobMode") == "isolate" {
+			found = append(found, "stop all but "+units[0]+" on")
 		}
 	}
 	return found

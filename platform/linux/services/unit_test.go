@@ -7,6 +7,8 @@ package services
 import (
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // A reload changes the state twice, and an active service stays active.
@@ -17,5 +19,19 @@ func TestSinceIsNotOfAReload(t *testing.T) {
 		if got := common(p).Since; !got.Equal(time.Unix(want, 0)) {
 			t.Errorf("%s: since %v, want %d", state, got, want)
 		}
+	}
+}
+
+func TestUnitsThatIsolateAreActionsOnTheSystem(t *testing.T) {
+	p := properties{
+		"FailureAction": "none", "OnFailure": []string{"maintenance.target"}, "OnFailureJobMode": "isolate",
+		"OnSuccess": []string{"next.target"}, "OnSuccessJobMode": "fail",
+	}
+	if diff := cmp.Diff([]string{"none", "stop all but maintenance.target on"}, common(p).Actions); diff != "" {
+		t.Error(diff)
+	}
+	p["OnFailure"], p["OnSuccessJobMode"] = []string{}, "isolate"
+	if diff := cmp.Diff([]string{"none", "stop all but next.target on"}, common(p).Actions); diff != "" {
+		t.Error(diff)
 	}
 }
