@@ -93,7 +93,7 @@ func (m *manager) Suspects(ctx context.Context) ([][]string, int, error) {
 			names = append(names, u.Name)
 		}
 	}
-	restarting, err := systemd.Restarting(ctx, m.conn)
+	restarting, unasked, err := systemd.Restarting(ctx, m.conn)
 	if err != nil {
 		return nil, 0, known(err)
 	}
@@ -105,7 +105,7 @@ func (m *manager) Suspects(ctx context.Context) ([][]string, int, error) {
 		return nil, 0, known(err)
 	}
 	slices.Sort(off)
-	return systemd.Fold(unique(slices.Concat(failed, names, off))), unseen, nil
+	return systemd.Fold(unique(slices.Concat(failed, names, off))), unseen + unasked, nil
 }
 
 // wantedAndOff lists services that are enabled and off though the unit that wants them is on. Those

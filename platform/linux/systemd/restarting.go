@@ -30,7 +30,7 @@ const (
 	often = 3
 	// recently is how long ago the last of them may be.
 	recently = time.Hour
-	// maxAsked bounds how many services are asked, maxDated of how many the journal is, and firstLimit how
+	// maxAsked bounds how many services that run are asked, maxDated of how many the journal is, and firstLimit how
 	// long that may take: less than a fact of the health report.
 	maxAsked   = 256
 	maxDated   = 5
@@ -49,7 +49,7 @@ func RestartingUnits(ctx context.Context, root string) ([]health.RestartingUnit,
 		return nil, err
 	}
 	defer conn.Close()
-	found, err := Restarting(ctx, conn)
+	found, _, err := Restarting(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
@@ -62,28 +62,31 @@ func RestartingUnits(ctx context.Context, root string) ([]health.RestartingUnit,
 	return found, nil
 }
 
-// Restarting is [RestartingUnits] without when it began.
-func Restarting(ctx context.Context, conn *dbus.Conn) ([]health.RestartingUnit, error) {
+// Restarting is [RestartingUnits] without when it began. Those that wait are all asked; unasked is how many more were
+// started lately than are.
+func Restarting(ctx context.Context, conn *dbus.Conn) (found []health.RestartingUnit, unasked int, err error) {
 	list, err := conn.ListUnitsByPatternsContext(ctx, []string{"active", "activating"}, []string{"*.service"})
 	if err != nil {
-		return nil, fmt.Errorf("systemd does not answer: %w", err)
+		return nil, 0, fmt.Errorf("systemd does not answer: %w", err)
 	}
-	var found []health.RestartingUnit
 	asked := 0
 	for _, u := range list {
 		waits := strings.HasPrefix(u.SubState, "auto-restart")
 		if isTerminal(u.Name) || !waits && !startedLately(u.Name) {
 			continue
 		}
-		if asked++; asked > maxAsked {
-			break
+		if !waits {
+			if asked++; asked > maxAsked {
+				unasked++
+				continue
+			}
 		}
 		unit, ok := restarting(ctx, conn, u.Name, waits)
 		if ok {
 			found = append(found, unit)
 		}
 	}
-	return found, nil
+	return found, unasked, nil
 }
 
 // restarting asks about one service. One that ended with success, and is started again because its unit

@@ -6,11 +6,13 @@ package systemd
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"sentinel/internal/sysexec"
+	"sentinel/internal/testenv"
 )
 
 type answered struct {
@@ -40,6 +42,34 @@ func TestFirstRestartIsThatOfTheSeriesOfNow(t *testing.T) {
 	if _, err := FirstRestart(t.Context(), a, "web.service"); err == nil {
 		t.Error("a failure of journalctl is no answer")
 	}
+}
+
+// Services that were started lately come before one that waits, in the order of systemd.
+func TestServicesThatWaitToRestartOfABootedSystemAreAllAsked(t *testing.T) {
+	if !testenv.Booted(t, map[string]string{"calm@.service": "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\n", "dies@.service": "[Service]\nRestart=always\nRestartSec=1h\nExecStart=/bin/false\n"}) {
+		return
+	}
+	start := func(template string, n int) {
+		names := "start"
+		for i := range n {
+			names += fmt.Sprintf(" %s@%d", template, i)
+		}
+		testenv.Systemctl(t, true, names)
+	}
+	start("calm", 2*maxAsked)
+	start("dies", 10)
+	conn, err := Connect(t.Context(), "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	testenv.WaitFor(t, "all that wait", func() bool {
+		found, unasked, err := Restarting(t.Context(), conn)
+		if err != nil || unasked == 0 {
+			t.Fatalf("%d not asked, %v", unasked, err)
+		}
+		return len(found) == 10
+	})
 }
 
 func TestMomentsOfTheJournal(t *testing.T) {
