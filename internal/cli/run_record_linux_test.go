@@ -216,7 +216,7 @@ func restless(figure string) *healthHistoryDocument {
 	now := time.Unix(1_800_000_000, 0).UTC()
 	r := recorder.Recording{Boot: "b", Up: 48 * time.Hour, Now: now}
 	for n := 24*60 - 1; n >= 0; n-- {
-		s := recorder.Sample{Boot: "b", Up: float64(24*3600 + n*60), Span: 60, Figures: map[string]float64{}, Fullest: wide(40)}
+		s := recorder.Sample{Time: now.Unix() - 24*3600 + int64(n)*60, Boot: "b", Up: float64(24*3600 + n*60), Span: 60, Figures: map[string]float64{}, Fullest: wide(40)}
 		for i, key := range recorder.Keys() {
 			s.Figures[key] = float64(i) + 0.25
 			if n/20%5 == 0 {

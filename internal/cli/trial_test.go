@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +18,6 @@ import (
 	"sentinel/internal/firewall"
 	"sentinel/internal/host"
 	"sentinel/internal/journal"
-	"sentinel/internal/lockfile"
 	"sentinel/internal/ops"
 )
 
@@ -181,11 +181,14 @@ func TestNoTrialBeginsWhileAFirewallIsPutBack(t *testing.T) {
 	}
 	s.host.Blocklist.Backend = func(context.Context) (blocklist.Backend, error) { return emptyFilter{}, nil }
 	s.host.Blocklist.BaselineMissing = func(context.Context) (bool, error) { return true, nil }
-	s.host.Blocklist.Baseline = func(ctx context.Context) (bool, error) {
-		release, err := lockfile.Exclude(ctx, filepath.Join(s.stateDir, trialName)+".lock", 0)
-		if _, busy := errors.AsType[lockfile.BusyError](err); !busy {
+	s.host.Blocklist.Baseline = func(context.Context) (bool, error) {
+		lock, err := os.OpenFile(filepath.Join(s.stateDir, trialName)+".lock", os.O_RDONLY|os.O_CREATE, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lock.Close()
+		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
 			t.Errorf("the lock of trials is free: %v", err)
-			release()
 		}
 		return true, nil
 	}

@@ -145,17 +145,14 @@ func checkNumbers(raw []byte) error {
 	return nil
 }
 
-var leadingZero = regexp.MustCompile(`^[-+]?0[0-9_]`)
-
-// octal finds the first such number. Lists, agent_id and tags are of texts, which may begin with 0.
+// octal finds the first such number. Lists, agent_id and tags are of texts, which may begin with 0. What an alias
+// stands for is looked at where it stands, since an anchor may contain itself.
 func octal(n *yaml.Node) *yaml.Node {
 	switch n.Kind {
 	case yaml.DocumentNode:
 		return octal(n.Content[0])
-	case yaml.AliasNode:
-		return octal(n.Alias)
 	case yaml.ScalarNode:
-		if n.ShortTag() != "!!str" && leadingZero.MatchString(n.Value) {
+		if n.ShortTag() != "!!str" && leadingZero(n.Value) {
 			return n
 		}
 	case yaml.MappingNode:
@@ -169,6 +166,11 @@ func octal(n *yaml.Node) *yaml.Node {
 		}
 	}
 	return nil
+}
+
+func leadingZero(number string) bool {
+	digits, zero := strings.CutPrefix(strings.TrimLeft(number, "+-"), "0")
+	return zero && digits != "" && strings.ContainsRune("0123456789_", rune(digits[0]))
 }
 
 // keepWithoutValue takes back what keys without a value have emptied, such as one whose list was
