@@ -214,10 +214,10 @@ func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Cont
 }
 
 // opensMost refuses a manager that would keep nobody out: it would not count as on, and taking it back would stop
-// one that runs.
+// one that runs. The Application Firewall goes by programs, whatever their ports.
 func opensMost(name string, rules Rules) error {
 	closed := slices.ContainsFunc(probePorts, func(n uint16) bool { return rules.For(Port{n, "tcp"}).Verdict != Open })
-	if closed {
+	if closed || name == ApplicationFirewall {
 		return nil
 	}
 	return fault.New(fault.FirewallFailed, backendName(name)+" is configured to let in what no rule denies, so that it keeps nobody out.").
