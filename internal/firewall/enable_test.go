@@ -454,6 +454,11 @@ func TestManagerThatLetsEverythingInIsNotSwitchedOn(t *testing.T) {
 	if f := fault.From(err); err == nil || f.Code != fault.FirewallFailed || !strings.Contains(f.Message, "keeps nobody out") || !strings.Contains(f.Fix, "ufw default deny incoming") {
 		t.Errorf("%v", err)
 	}
+	mac := *m
+	mac.name = ApplicationFirewall
+	if _, err := PlanEnable(t.Context(), &mac, &mac, EnableOptions{}); err != nil {
+		t.Errorf("rules for programs: %v", err)
+	}
 	m.rules[tcp(probePorts[0])] = Closed
 	if _, err := PlanEnable(t.Context(), m, m, EnableOptions{}); err != nil {
 		t.Errorf("one port that is closed: %v", err)
