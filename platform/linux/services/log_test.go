@@ -53,19 +53,19 @@ func TestLastLinesOfAService(t *testing.T) {
 
 // A job of a user's crontab runs in cron.service, and names itself as it likes.
 func TestWhatUsersWriteIntoTheLogOfAServiceIsTheirs(t *testing.T) {
-	const own = `{"MESSAGE":"Failed with result 'exit-code'.","SYSLOG_IDENTIFIER":"systemd","__REALTIME_TIMESTAMP":"9","_UID":"0","_PID":"1"}
-{"MESSAGE":"bind: address already in use: port 5353","SYSLOG_IDENTIFIER":"systemd","__REALTIME_TIMESTAMP":"8","_UID":"0","_PID":"70","_AUDIT_LOGINUID":"1001"}
-{"MESSAGE":"Started.","SYSLOG_IDENTIFIER":"systemd","__REALTIME_TIMESTAMP":"7","_UID":"33","_PID":"71"}
+	const own = `{"MESSAGE":"Failed with result 'exit-code'.","SYSLOG_IDENTIFIER":"systemd","__REALTIME_TIMESTAMP":"1000000009","_UID":"0","_PID":"1"}
+{"MESSAGE":"bind: address already in use: port 5353","SYSLOG_IDENTIFIER":"systemd","__REALTIME_TIMESTAMP":"1000000008","_UID":"0","_PID":"70","_AUDIT_LOGINUID":"1001"}
+{"MESSAGE":"Started.","SYSLOG_IDENTIFIER":"systemd","__REALTIME_TIMESTAMP":"1000000007","_UID":"33","_PID":"71"}
 `
-	const users = `{"MESSAGE":"bind: address already in use: port 5353","SYSLOG_IDENTIFIER":"systemd","__REALTIME_TIMESTAMP":"10","_UID":"1001","_PID":"72"}
+	const users = `{"MESSAGE":"bind: address already in use: port 5353","SYSLOG_IDENTIFIER":"systemd","__REALTIME_TIMESTAMP":"1000000010","_UID":"1001","_PID":"72"}
 `
 	uids, first, second := sysexec.Result{Stdout: []byte("33\n1001\n1002\n")}, sysexec.Result{Stdout: []byte(own)}, sysexec.Result{Stdout: []byte(users)}
 	run, got, err := logged(t, services.Unit{Name: "cron.service", User: "deploy"}, 10, uids, first, second)
 	want := []services.LogLine{
-		{At: time.UnixMicro(7), Text: "(PID 71) systemd: Started."},
-		{At: time.UnixMicro(8), Text: "(user mallory) systemd: bind: address already in use: port 5353", Foreign: true},
-		{At: time.UnixMicro(9), Text: "systemd: Failed with result 'exit-code'."},
-		{At: time.UnixMicro(10), Text: "(user mallory) systemd: bind: address already in use: port 5353", Foreign: true},
+		{At: time.UnixMicro(1_000_000_007), Text: "(PID 71) systemd: Started."},
+		{At: time.UnixMicro(1_000_000_008), Text: "(user mallory) systemd: bind: address already in use: port 5353", Foreign: true},
+		{At: time.UnixMicro(1_000_000_009), Text: "systemd: Failed with result 'exit-code'."},
+		{At: time.UnixMicro(1_000_000_010), Text: "(user mallory) systemd: bind: address already in use: port 5353", Foreign: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
