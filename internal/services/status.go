@@ -170,14 +170,16 @@ func (i *inspection) unwell(ctx context.Context) (Status, error) {
 	for _, row := range rows[looked:] {
 		unseen += len(row)
 	}
-	if unseen > 0 {
-		i.gaps.Note("services", humanize.Count(unseen, "more service", "more services")+" may not be well and were not looked at")
-	}
 	var found []unwellRow
 	for _, row := range rows[:looked] {
 		if u, ok := i.firstUnwell(ctx, row); ok {
 			found = append(found, unwellRow{u, len(row)})
+		} else {
+			unseen += max(0, len(row)-maxInstances)
 		}
+	}
+	if unseen > 0 {
+		i.gaps.Note("services", humanize.Count(unseen, "more service", "more services")+" may not be well and were not looked at")
 	}
 	slices.SortStableFunc(found, func(a, b unwellRow) int { return b.unit.Since.Compare(a.unit.Since) })
 	s := Status{Services: []Service{}, Total: len(found)}

@@ -291,6 +291,20 @@ func TestManyInstancesHideNoOtherService(t *testing.T) {
 	}
 }
 
+// The first of a template may be well, and one of them not.
+func TestInstancesThatWereNotLookedAtAreSaid(t *testing.T) {
+	f := machine(with(running("job@1.service"), func(u *Unit) { u.Active, u.Type = "inactive", "oneshot" }))
+	for _, name := range []string{"job@2.service", "job@3.service", "job@4.service"} {
+		f.units[name] = f.units["job@1.service"]
+	}
+	f.units["job@5.service"] = with(failed(exited(1)), func(u *Unit) { u.Name = "job@5.service" })
+	f.suspects = [][]string{{"job@1.service", "job@2.service", "job@3.service", "job@4.service", "job@5.service"}}
+	status, err := Inspect(t.Context(), f, Question{Rows: -1, Now: at})
+	if err != nil || len(status.Services) != 0 || len(status.Unavailable) != 1 || status.Unavailable[0].Reason != "2 more services may not be well and were not looked at" {
+		t.Errorf("%+v, %v", status, err)
+	}
+}
+
 func TestServicesThatCannotBeInspected(t *testing.T) {
 	f := machine(running("nginx.service"), with(running("x.target"), func(u *Unit) { u.Service = false }))
 	f.units["alias.service"] = f.units["x.target"]
