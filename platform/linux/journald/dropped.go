@@ -36,7 +36,7 @@ func (d Drop) String() string {
 }
 
 // Dropped lists what journald says that it dropped in the time of a query, of its unit or of all, those with the
-// most messages first.
+// most messages first. Unlike with Read, the end of ctx is an error: then there may be more.
 func (j Journal) Dropped(ctx context.Context, since, until time.Time, unit string) (list []Drop, err error) {
 	_, err = j.Read(ctx, Query{Since: since, Until: until, Priority: -1, losses: true}, func(e *Entry) bool {
 		if d, ok := dropOf(string(e.Message)); ok && (unit == "" || d.Unit == unit) {
@@ -44,8 +44,11 @@ func (j Journal) Dropped(ctx context.Context, since, until time.Time, unit strin
 		}
 		return true
 	})
-	if errors.Is(err, ErrNone) {
+	switch {
+	case errors.Is(err, ErrNone):
 		err = nil
+	case err == nil:
+		err = ctx.Err()
 	}
 	slices.SortStableFunc(list, func(a, b Drop) int { return cmp.Compare(b.Messages, a.Messages) })
 	return list, err

@@ -6,7 +6,6 @@ package logins
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,7 +69,7 @@ func noteDropped(ctx context.Context, j journald.Journal, log *logins.Log, since
 	ctx, cancel := context.WithTimeout(ctx, dropsLimit)
 	defer cancel()
 	dropped, err := j.Dropped(ctx, since, time.Time{}, "")
-	if err = cmp.Or(err, ctx.Err()); err != nil {
+	if err != nil {
 		log.Notes.Note("failures", "whether messages of the journal were dropped is not known: "+err.Error())
 	}
 	dropped = slices.DeleteFunc(dropped, func(d journald.Drop) bool {

@@ -84,6 +84,20 @@ func TestWhatUsersWroteTakesNoTimeOfTheSystems(t *testing.T) {
 	}
 }
 
+// Whoever writes so much that the time of a call is over must not hide so what was dropped for it.
+func TestWhatWasDroppedIsNotKnownOnceTheTimeIsOver(t *testing.T) {
+	testenv.HangGuard(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	c, err := shared(t).Read(ctx, unit(""), func(logs.Entry) bool {
+		cancel()
+		return true
+	})
+	unknown := slices.ContainsFunc(c.Gaps, func(g logs.Gap) bool { return strings.HasPrefix(g.Why, "whether messages were dropped is not known") })
+	if err != nil || !unknown || !c.Incomplete {
+		t.Errorf("%v, %+v", err, c.Gaps)
+	}
+}
+
 // A boot whose clock is ahead until it is set has dates that are still to come.
 func TestWhatIsDatedAheadIsReadUpToNow(t *testing.T) {
 	s := shared(t)
