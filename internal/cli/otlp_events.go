@@ -87,7 +87,7 @@ func newReported(d *healthDocument, boot string) reported {
 }
 
 // carryOver keeps what the report before has said and still holds. Reasons may stand all the same where what they
-// rest on could not be read this time. When the machine was started is counted back from another now each time,
+// rest on could not be read this time, and kills that were told are told whether or not they are found again. When the machine was started is counted back from another now each time,
 // and to a Collector another start means that the counters began anew.
 func (r *reported) carryOver(before reported, d *healthDocument) {
 	for id, was := range before.Reasons {
@@ -96,7 +96,11 @@ func (r *reported) carryOver(before reported, d *healthDocument) {
 			r.Reasons[id] = was
 		}
 	}
-	if r.Boot != "" && r.Boot == before.Boot && !before.Start.IsZero() && !before.Start.After(d.moment()) {
+	if r.Boot == "" || r.Boot != before.Boot {
+		return
+	}
+	r.Killed = max(r.Killed, before.Killed)
+	if !before.Start.IsZero() && !before.Start.After(d.moment()) {
 		r.Start = before.Start
 	}
 }

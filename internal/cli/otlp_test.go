@@ -229,6 +229,47 @@ func TestTheStartOfCountersStaysWithinABoot(t *testing.T) {
 	}
 }
 
+// A report that cannot read the kernel's log has not forgotten what the one before told of it.
+func TestAKillIsToldOnceThoughTheLogCouldNotBeRead(t *testing.T) {
+	s, d := seen(t, "laptop")
+	report := func(kills ...time.Duration) (told int) {
+		t.Helper()
+		d.OOMEvents = nil
+		for _, at := range kills {
+			d.OOMEvents = append(d.OOMEvents, health.OOMEvent{Process: "java", At: at})
+		}
+		var made outbox
+		raw, err := s.document(t.Context(), logsPayload, d, &made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := s.remember(made.next, []route{{payload: logsPayload}}, []delivery{{State: stateDelivered}}); notes != nil {
+			t.Fatal(notes)
+		}
+		return strings.Count(string(raw.Body), "java was killed")
+	}
+	for i, c := range []struct {
+		kills []time.Duration
+		want  int
+	}{
+		{[]time.Duration{time.Hour}, 1},
+		{nil, 0},
+		{[]time.Duration{time.Hour}, 0},
+		{[]time.Duration{2 * time.Hour, time.Hour}, 1},
+	} {
+		if got := report(c.kills...); got != c.want {
+			t.Errorf("report %d tells of %d, want %d", i, got, c.want)
+		}
+	}
+	for _, before := range []reported{{Boot: "another", Killed: time.Hour}, {Killed: time.Hour}} {
+		next := newReported(d, "this")
+		next.Killed = time.Minute
+		if next.carryOver(before, d); next.Killed != time.Minute {
+			t.Errorf("after the boot %q: %v", before.Boot, next.Killed)
+		}
+	}
+}
+
 // What could not be read has not ended, and does not begin when it can be read again.
 func TestAReasonGoesOnWhileItCannotBeRead(t *testing.T) {
 	s, d := seen(t, "laptop")
