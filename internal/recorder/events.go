@@ -148,22 +148,23 @@ func (t *taker) clock(add func(kind, text string, ago float64)) {
 // units compares the failed units. Where they are not known, those of before stay; those of the first
 // sample have failed before.
 func (t *taker) units(r health.Report, add func(kind, text string, ago float64)) {
-	var old []string
+	var old, folded []string
 	if t.previous != nil {
-		old = slices.Sorted(slices.Values(t.previous.Failed))
+		old, folded = slices.Sorted(slices.Values(t.previous.Failed)), t.previous.Folded
 	}
 	if r.FailedUnitsTotal == nil {
-		t.now.Failed = old
+		t.now.Failed, t.now.Folded = old, folded
 		return
 	}
-	t.now.Failed = firstUnits(r.FailedUnits)
+	t.now.Failed, t.now.Folded = firstUnits(r.FailedUnits), foldedIn(r.FailedUnits)
 	for _, name := range t.now.Failed {
-		if t.previous != nil && lacks(old, name) {
+		// one that was folded had failed before, and is shown now because another one is gone
+		if t.previous != nil && lacks(old, name) && (t.before == nil || !instanceOf(folded, name)) {
 			add(UnitFailed, name, 0)
 		}
 	}
 	for _, name := range old {
-		if t.before != nil && lacks(t.now.Failed, name) && !folded(r.FailedUnits, name) {
+		if t.before != nil && lacks(t.now.Failed, name) && !instanceOf(t.now.Folded, name) {
 			add(UnitWell, name, 0)
 		}
 	}
@@ -185,12 +186,19 @@ func lacks(list []string, name string) bool {
 	return !found && at < maxUnits
 }
 
-// folded reports whether a unit is of a template whose failed instances are one row: it need not be well.
-func folded(rows []health.FailedUnit, name string) bool {
-	return slices.ContainsFunc(rows, func(u health.FailedUnit) bool {
-		prefix, _, _ := strings.Cut(u.Name, "@")
-		return u.Instances > 0 && strings.HasPrefix(name, prefix+"@")
-	})
+// foldedIn are the templates whose failed instances are one row: of the others it is not known which they are.
+func foldedIn(rows []health.FailedUnit) (templates []string) {
+	for _, u := range rows {
+		if prefix, _, _ := strings.Cut(u.Name, "@"); u.Instances > 0 && len(templates) < maxUnits {
+			templates = append(templates, prefix+"@")
+		}
+	}
+	return templates
+}
+
+// instanceOf reports whether a unit is an instance of one of the templates.
+func instanceOf(templates []string, name string) bool {
+	return slices.ContainsFunc(templates, func(template string) bool { return strings.HasPrefix(name, template) })
 }
 
 // away is after how many samples without it a reason is gone: some come and go from one minute to the next. A

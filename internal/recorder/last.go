@@ -30,6 +30,7 @@ type Last struct {
 	Others     time.Duration        `json:"others"`     // that each of the others has used at most
 	Reasons    map[string]Standing  `json:"reasons"`    // of the threat level, by code and object
 	Failed     []string             `json:"failed"`     // units
+	Folded     []string             `json:"folded"`     // templates, as "ssh@", of whose instances one is in Failed for all
 	Resolver   *Resolver            `json:"resolver"`   // nil if it was not asked
 	Waiting    []Event              `json:"waiting"`    // did not fit the sample
 }

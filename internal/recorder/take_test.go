@@ -201,6 +201,26 @@ func TestInstancesThatAreFoldedAreNotWell(t *testing.T) {
 	}
 }
 
+func TestAnInstanceThatWasFoldedHasNotFailedNow(t *testing.T) {
+	h := newHost()
+	h.failed = []health.Unit{{Name: "knock@1.service", Instances: 5}}
+	last := h.take(t, nil, 0)
+	for _, c := range []struct {
+		failed []health.Unit
+		want   []string
+	}{
+		{[]health.Unit{{Name: "knock@2.service", Instances: 4}}, nil},
+		{[]health.Unit{{Name: "knock@3.service"}, {Name: "knock@4.service"}}, []string{"unit_well knock@2.service"}},
+		{[]health.Unit{{Name: "knock@3.service"}, {Name: "knock@6.service"}}, []string{"unit_failed knock@6.service", "unit_well knock@4.service"}},
+	} {
+		h.failed = c.failed
+		last = h.take(t, last, time.Minute)
+		if diff := cmp.Diff(c.want, kindsOf(last)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 func TestEventsAreWhatIsNew(t *testing.T) {
 	h := newHost()
 	h.counters.Installed = h.now.Add(-time.Hour)
