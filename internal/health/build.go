@@ -155,6 +155,10 @@ func newMemory(total, used uint64) *Memory {
 // maxPlace bounds the name of a file system that could not be read, in characters.
 const maxPlace = 64
 
+// otherDisks is the field of file systems that could not be read and are not named; not "disks", which says that
+// none is known.
+const otherDisks = "disks.others"
+
 // disks lists the fullest first.
 func (r *Report) disks(f Facts, rows int, gaps *answer.Gaps) {
 	if f.Disks == nil {
@@ -176,8 +180,8 @@ func (r *Report) disks(f Facts, rows int, gaps *answer.Gaps) {
 		}
 		unknown = append(unknown, answer.Place{Field: "disks." + sanitize.Text(cmp.Or(d.Mountpoint, d.Device), maxPlace), Reason: answer.Reason(d.Err)})
 	}
-	if more := gaps.AddPlaces(unknown); more > 0 { // not "disks", which says that none is known
-		gaps.Note("disks.others", fmt.Sprintf("%d more could not be read", more))
+	if more := gaps.AddPlaces(unknown); more > 0 {
+		gaps.Note(otherDisks, fmt.Sprintf("%d more could not be read", more))
 	}
 	slices.SortStableFunc(r.Disks, func(a, b Disk) int {
 		return cmp.Or(cmp.Compare(b.fullness(), a.fullness()), cmp.Compare(a.Mountpoint, b.Mountpoint))

@@ -42,9 +42,17 @@ func (r *Report) Unread(code, object string, gaps answer.Gaps) bool {
 	if object != "" {
 		fields = append(fields, "disks."+strings.ReplaceAll(sanitize.Text(object, maxPlace), ",", ";"))
 	}
+	if strings.HasPrefix(object, "/") && !r.hasDisk(object) {
+		fields = append(fields, otherDisks)
+	}
 	return slices.ContainsFunc(gaps, func(g answer.Gap) bool {
 		return slices.ContainsFunc(g.Fields(), func(field string) bool { return slices.Contains(fields, field) })
 	})
+}
+
+// hasDisk reports whether a file system was read. One that is not listed may have been.
+func (r *Report) hasDisk(mountpoint string) bool {
+	return slices.ContainsFunc(slices.Concat(r.Disks, r.inMemory), func(d Disk) bool { return d.Mountpoint == mountpoint })
 }
 
 func memberFields(code string) (fields []string) {

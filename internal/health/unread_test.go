@@ -10,7 +10,7 @@ import (
 
 func TestAReasonMayStandWhereItsFieldCouldNotBeRead(t *testing.T) {
 	busy := 3.0
-	known := Report{FirewallStatus: firewallActive, CPU: &CPU{Load5: &busy, Cores: 4}}
+	known := Report{FirewallStatus: firewallActive, CPU: &CPU{Load5: &busy, Cores: 4}, Disks: []Disk{{Mountpoint: "/home"}}, inMemory: []Disk{{Mountpoint: "/tmp"}}}
 	unknown := Report{FirewallStatus: firewallUnknown, CPU: &CPU{Cores: 4}}
 	for _, c := range []struct {
 		code, object, field string
@@ -19,6 +19,8 @@ func TestAReasonMayStandWhereItsFieldCouldNotBeRead(t *testing.T) {
 		{"CPU_HIGH", "", "cpu.percent", true}, {"CPU_STOLEN", "", "cpu", true}, {"CPU_HIGH", "", "memory", false},
 		{"MEMORY_LOW", "", "memory, swap", true}, {"SWAP_HIGH", "", "memory, swap", true}, {"MEMORY_LOW", "", "memory.limit", false},
 		{"DISK_FULL", "/srv", "disks", true}, {"INODES_FULL", "/srv", "disks./srv", true}, {"DISK_FULL", "/a,b", "disks./a;b", true}, {"DISK_FULL", "/srv", "disks./mnt", false},
+		{"DISK_FULL", "/srv", "disks.others", true}, {"DISK_FULL", "/home", "disks.others", false}, {"INODES_FULL", "/tmp", "disks.others", false},
+		{"RESTARTING_UNITS", "a.service", "disks.others", false},
 		{"CPU_PRESSURE", "", "pressure", true}, {"MEMORY_PRESSURE", "", "memory.pressure_level", true}, {"IO_PRESSURE", "", "pressure", true},
 		{"TEMPERATURE_HIGH", "", "temperature", true}, {"OOM_KILLS", "", "oom_kills_24h", true}, {"FAILED_UNITS", "a.service", "failed_units", true},
 		{"RESTARTING_UNITS", "", "restarting_units", true}, {"RESOLVER_SILENT", "", "resolver", true}, {"RESOLVER_SILENT", "", "figures.resolver_silent", true},
