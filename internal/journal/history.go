@@ -149,6 +149,10 @@ func (m *merger) addLine(line []byte) {
 	}
 }
 
+// maxOldInSpan is after how many intents in a row that are older than a span nothing of it follows. It is for days of
+// reports: a machine without a clock of its own that starts offline sends them all with an old time.
+const maxOldInSpan = MaxHistory
+
 // wants reports whether an intent is one of the span.
 func (m *merger) wants(intent Record) bool {
 	if m.span == nil {
@@ -163,7 +167,7 @@ func (m *merger) wants(intent Record) bool {
 
 // ended reports whether nothing of the span follows, or more than is listed.
 func (m *merger) ended() bool {
-	return m.span != nil && (m.old == maxOldInARow || m.listed < m.history.Total)
+	return m.span != nil && (m.old == maxOldInSpan || m.listed < m.history.Total)
 }
 
 // isIntent recognizes an intent without parsing it: the event comes before

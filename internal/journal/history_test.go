@@ -297,6 +297,24 @@ func TestReportsByTheTimerAreOneAction(t *testing.T) {
 }
 
 // What a client may do as often as it likes must not push out what changed the machine.
+func TestTheSearchForASpanEnds(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	m := merger{span: &Span{at, at.Add(time.Hour), func(string) bool { return true }}}
+	old := func(n int) {
+		for range n {
+			m.wants(Record{Time: at.Add(-time.Second)})
+		}
+	}
+	old(maxOldInSpan - 1)
+	if m.ended() || !m.wants(Record{Time: at}) {
+		t.Error("it ends where the clock was set back for a while")
+	}
+	old(maxOldInSpan)
+	if !m.ended() {
+		t.Error("it goes through all that is kept")
+	}
+}
+
 func TestOfASpanOnlyWhatIsWantedCounts(t *testing.T) {
 	j := fresh(t)
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -317,7 +335,7 @@ func TestOfASpanOnlyWhatIsWantedCounts(t *testing.T) {
 	act("disable_firewall", 1)
 	act("send_telemetry_webhook", MaxHistory+10)
 	now = time.Unix(0, 0) // before a machine without a clock of its own has the time
-	act("restart_service", maxOldInARow-1)
+	act("restart_service", maxOldInARow+1)
 	now = start.Add(2 * time.Hour)
 	act("restart_service", 1)
 	now = start.Add(3 * time.Hour)
