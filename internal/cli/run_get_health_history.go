@@ -210,8 +210,18 @@ func (d *healthHistoryDocument) viewChanges(p *page, room int) {
 	}
 }
 
-// screenBuckets is how many rows the course of a figure has on a screen.
-const screenBuckets = 8
+// How many rows the course of a figure has on a screen, as there is room, and how many are left to changes at least.
+const (
+	screenBuckets = 8
+	leastBuckets  = 4
+	leastChanges  = 6
+)
+
+// buckets is how many of a figure there is room for.
+func (d *healthHistoryDocument) buckets(p *page) int {
+	const around = 4 // the title, the names of columns, and empty rows
+	return min(screenBuckets, max(leastBuckets, p.height-2-p.rows(p.b.Bytes())-p.rowsOf(d.ending)-leastChanges-around))
+}
 
 // viewSeries shows the course of the figure that was asked for.
 func (d *healthHistoryDocument) viewSeries(p *page) {
@@ -221,7 +231,7 @@ func (d *healthHistoryDocument) viewSeries(p *page) {
 	for _, s := range d.Series {
 		var rows [][]string
 		if p.height > 0 && !p.verbose {
-			s = s.Coarser(screenBuckets)
+			s = s.Coarser(d.buckets(p))
 		}
 		for _, b := range s.Buckets {
 			rows = append(rows, []string{clockText(b.Time), number(b.Min), number(b.Mean), number(b.Max)})
