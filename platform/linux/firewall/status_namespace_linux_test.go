@@ -153,7 +153,7 @@ func TestHelpersAreNoFirewall(t *testing.T) {
 		"Tailscale":               {ipt("-N ts-input", "-A INPUT -j ts-input", "-A ts-input -s 100.64.0.0/10 ! -i tailscale0 -j DROP"), firewall.Disabled},
 		"a protocol":              {ipt("-A INPUT -p ipencap -j DROP"), firewall.Disabled},
 		"invalid":                 {append(input("ct state invalid drop"), ipt("-A INPUT -m state --state INVALID -j DROP")...), firewall.Disabled},
-		"reverse path":            {before("rp", "fib saddr . iif oif 0 drop"), firewall.Disabled},
+		"reverse path":            {append(before("rp", "fib saddr . iif oif 0 drop"), ipt("-t raw -A PREROUTING -m rpfilter --validmark --invert -j DROP")...), firewall.Disabled},
 		"flags":                   {append(input("tcp flags & (fin|syn) == (fin|syn) drop"), ipt("-A INPUT -p tcp --tcp-flags ALL NONE -j DROP", "-A INPUT -p tcp ! --syn -m conntrack --ctstate NEW -j DROP")...), firewall.Disabled},
 		"fragments":               {append(input("ip frag-off & 0x1fff != 0 drop"), ipt("-A INPUT -f -j DROP")...), firewall.Disabled},
 		"timestamps":              {ipt("-A INPUT -p icmp --icmp-type timestamp-request -j DROP"), firewall.Disabled},

@@ -113,7 +113,7 @@ func bytesMatch(p firewall.Packet, name string, revision uint32, b []byte) firew
 		}
 	case "rpfilter":
 		if len(b) > 0 {
-			return invert(firewall.PerhapsAllBut, b[0]&4 != 0) // XT_RPFILTER_INVERT
+			return invert(firewall.PerhapsAllBut, b[0]&(1<<3) != 0) // XT_RPFILTER_INVERT
 		}
 	}
 	return firewall.Unsure
