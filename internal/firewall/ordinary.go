@@ -35,6 +35,9 @@ func (w *ways) shareOf(t *ruleTable, base *Chain) share {
 			if sees(base, p) {
 				most = max(most, w.mostPorts(t, base, p))
 			}
+			if most == dropped {
+				return most
+			}
 		}
 	}
 	return most
@@ -61,7 +64,7 @@ func (w *ways) ordinary(v6 bool) []Packet {
 func (w *ways) mostPorts(t *ruleTable, base *Chain, p Packet) share {
 	var of [dropped + 1]int
 	for _, p.Port = range probePorts {
-		of[t.through(base, w.marked(p)).ofOrdinary()]++
+		of[w.shareOfOne(t, base, p)]++
 	}
 	switch half := len(probePorts) / 2; {
 	case of[dropped] > half:
@@ -73,6 +76,21 @@ func (w *ways) mostPorts(t *ruleTable, base *Chain, p Packet) share {
 	}
 }
 
+// shareOfOne walks the chains that may mark a packet only where that matters to base: translation at a node of
+// Kubernetes has thousands of rules.
+func (w *ways) shareOfOne(t *ruleTable, base *Chain, p Packet) share {
+	asSent := t.through(base, p).ofOrdinary()
+	if !w.marks {
+		return asSent
+	}
+	worst := p
+	worst.Marked, worst.Untracked = w.rules.Marked, w.rules.Untracked
+	if t.through(base, worst).ofOrdinary() == asSent {
+		return asSent
+	}
+	return t.through(base, w.marked(p)).ofOrdinary()
+}
+
 // marked returns the packet with what rules on its way may have done to it. The order of chains is not known, so
 // they are walked until nothing is added.
 func (w *ways) marked(p Packet) Packet {
@@ -80,7 +98,7 @@ func (w *ways) marked(p Packet) Packet {
 		before := p
 		for _, t := range w.tables {
 			for _, base := range t.bases {
-				if w.marks && sees(base, p) {
+				if sees(base, p) {
 					after := t.through(base, p).packet
 					p.Marked, p.Untracked = after.Marked, after.Untracked
 				}

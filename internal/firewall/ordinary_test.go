@@ -97,3 +97,27 @@ func TestInterfacesThatAreNotKnownOrTooMany(t *testing.T) {
 		}
 	}
 }
+
+// Translation at a node of Kubernetes has thousands of rules that mark, and as many interfaces as pods.
+func TestRulesThatMarkAreWalkedWhereThatMatters(t *testing.T) {
+	asked := 0
+	count := Rule{Marks: true, Matches: func(Packet) Match { asked++; return Never }}
+	marking := Chain{Family: "inet", Table: "nat", Name: "pre", Hook: Translation, Rules: []Rule{count}}
+	marked := func(p Packet) Match {
+		if p.Marked {
+			return Unsure
+		}
+		return Never
+	}
+	for name, c := range map[string]struct {
+		matches func(Packet) Match
+		walked  bool
+	}{"a drop of one port": {port(23), false}, "a drop of what is marked": {marked, true}} {
+		ch := inputChain(false, Rule{Action: Drop, Matches: c.matches})
+		ch.Drops, asked = true, 0
+		got := Assess(Facts{Chains: []Chain{ch, marking}, Links: []Link{cable}})
+		if got.State != Disabled || (asked > 0) != c.walked {
+			t.Errorf("%s: %+v, walked %d times", name, got, asked)
+		}
+	}
+}
