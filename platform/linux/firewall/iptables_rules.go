@@ -128,6 +128,15 @@ func parseCondition(name string, values []string) condition {
 		return states(value)
 	case "--dst-type":
 		return kinds(value)
+	case "--mark":
+		return ofMark(value)
+	case "--pkt-type":
+		return func(p firewall.Packet) firewall.Match {
+			if !p.To.IsValid() {
+				return firewall.Unsure
+			}
+			return firewall.Is(value == "unicast")
+		}
 	case "--src-type":
 		return always(usually(slices.Contains(strings.Split(value, ","), "UNICAST")))
 	case "--tcp-flags":
@@ -143,6 +152,18 @@ func parseCondition(name string, values []string) condition {
 		}
 	}
 	return always(firewall.Unsure)
+}
+
+// ofMark reads the mark of a packet or a connection, which is 0 before a rule sets it: "0x1/0xff".
+func ofMark(value string) condition {
+	text, _, _ := strings.Cut(value, "/")
+	n, err := strconv.ParseUint(text, 0, 32)
+	return func(p firewall.Packet) firewall.Match {
+		if err != nil || p.Marked {
+			return firewall.Unsure
+		}
+		return firewall.Is(n == 0)
+	}
 }
 
 func source(value string) condition {

@@ -145,6 +145,10 @@ func TestHelpersAreNoFirewall(t *testing.T) {
 	}{
 		"kubelet":                 {ipt("-N KUBE-FIREWALL", "-A INPUT -j KUBE-FIREWALL", kube), firewall.Disabled},
 		"kube-proxy":              {ipt("-N KUBE-PROXY-FIREWALL", "-A INPUT -m conntrack --ctstate NEW -j KUBE-PROXY-FIREWALL", "-A KUBE-PROXY-FIREWALL -d 10.2.3.4 -p tcp --dport 80 -j DROP"), firewall.Disabled},
+		"kubelet, a mark":         {ipt("-A INPUT -m mark --mark 0x8000/0x8000 -j DROP", "-A INPUT -m connmark --mark 0x1 -j DROP"), firewall.Disabled},
+		"broadcasts":              {ipt("-A INPUT -m pkttype --pkt-type broadcast -j DROP"), firewall.Disabled},
+		"what has no mark":        {ipt("-A INPUT -m mark ! --mark 0x1 -j DROP"), firewall.Active},
+		"what is sent to it":      {ipt("-A INPUT -m pkttype --pkt-type unicast -j DROP"), firewall.Active},
 		"wg-quick":                {before("wg-quick-wg0", `iifname != "wg0" ip daddr 10.0.0.2 fib saddr type != local drop`), firewall.Disabled},
 		"wg-quick over iptables":  {ipt("-t raw -A PREROUTING ! -i wg0 -d 10.0.0.2/32 -m addrtype ! --src-type LOCAL -j DROP"), firewall.Disabled},
 		"Docker":                  {ipt("-t raw -A PREROUTING -d 172.17.0.2/32 ! -i docker0 -j DROP"), firewall.Disabled},

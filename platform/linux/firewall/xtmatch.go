@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/nftables/expr"
 	"github.com/google/nftables/xt"
+	"golang.org/x/sys/unix"
 
 	"sentinel/internal/firewall"
 )
@@ -100,6 +101,14 @@ func bytesMatch(p firewall.Packet, name string, revision uint32, b []byte) firew
 	case "mac": // struct xt_mac_info (include/uapi/linux/netfilter/xt_mac.h): an address, "not"
 		if len(b) >= 12 {
 			return invert(firewall.PerhapsSome, binary.NativeEndian.Uint32(b[8:]) != 0)
+		}
+	case "mark", "connmark": // struct xt_mark_mtinfo1, xt_connmark_mtinfo1: a mark, its mask, "not"
+		if revision == 1 && len(b) >= 9 && !p.Marked {
+			return firewall.Is((binary.NativeEndian.Uint32(b) == 0) == (b[8] == 0))
+		}
+	case "pkttype": // struct xt_pkttype_info: a type, "not"
+		if len(b) >= 8 && p.To.IsValid() {
+			return firewall.Is((binary.NativeEndian.Uint32(b) == unix.PACKET_HOST) == (binary.NativeEndian.Uint32(b[4:]) == 0))
 		}
 	case "connlimit":
 		return flagged(b, 20, 1) // struct xt_connlimit_info, XT_CONNLIMIT_INVERT: "upto"
