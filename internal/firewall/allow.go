@@ -179,7 +179,7 @@ func (a *Allowing) Do(ctx context.Context) (Allowed, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), doLimit)
 	defer cancel()
 	if a.confirm {
-		t, lasting, remark, err := a.trials.confirm(ctx, a.trial)
+		t, lasting, remark, err := a.trials.confirm(ctx, a.source, a.trial)
 		if err != nil {
 			return Allowed{}, err
 		}

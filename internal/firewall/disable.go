@@ -215,7 +215,7 @@ func (d *Disabling) endTrial(ctx context.Context) (Disablement, error) {
 
 // keep confirms that the firewall stays off.
 func (d *Disabling) keep(ctx context.Context) (Disablement, error) {
-	t, lasting, remark, err := d.trials.confirm(ctx, d.trial)
+	t, lasting, remark, err := d.trials.confirm(ctx, d.source, d.trial)
 	if err != nil {
 		return Disablement{}, err
 	}

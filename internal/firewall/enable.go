@@ -406,7 +406,7 @@ func (e *Enabling) change(ctx context.Context) (Status, error) {
 
 // keep confirms the trial.
 func (e *Enabling) keep(ctx context.Context) (Enabled, error) {
-	t, lasting, remark, err := e.trials.confirm(ctx, e.trial)
+	t, lasting, remark, err := e.trials.confirm(ctx, e.source, e.trial)
 	if err != nil {
 		return Enabled{}, err
 	}

@@ -245,7 +245,7 @@ func (s Trials) End(ctx context.Context, early bool) (string, error) {
 
 // confirm keeps the change that is on trial, which has to be the one that the plan was made for: another
 // run may have ended that and begun its own. Once it is recorded, nothing rolls it back any more.
-func (s Trials) confirm(ctx context.Context, planned *Trial) (t *Trial, lasting bool, why string, err error) {
+func (s Trials) confirm(ctx context.Context, source Source, planned *Trial) (t *Trial, lasting bool, why string, err error) {
 	release, err := s.lock(ctx)
 	if err != nil {
 		return nil, false, "", err
@@ -262,7 +262,11 @@ func (s Trials) confirm(ctx context.Context, planned *Trial) (t *Trial, lasting 
 	if err != nil {
 		return nil, false, "", err
 	}
-	if err := change.InForce(ctx); err != nil { // whatever else filters beside it
+	err = change.InForce(ctx) // whatever else filters beside it
+	if now := Assess(source.Firewall(ctx)); err == nil && now.State != Active && t.Change.Kind != TurnOff {
+		err = errors.New(now.Evidence) // a manager does not notice that its rules were flushed
+	}
+	if err != nil {
 		return nil, false, "", fault.Wrap(fault.FirewallFailed, t.lost(), err).
 			WithFix("Wait until the trial is over, then begin again: sudo sentinel " + t.command())
 	}

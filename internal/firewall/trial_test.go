@@ -168,7 +168,11 @@ func TestConfirmationThatComesTooLateIsRefused(t *testing.T) {
 	if _, err := off.Do(t.Context()); err == nil || !strings.Contains(fault.From(err).Message, "does not show any more") {
 		t.Errorf("switched off meanwhile, beside another firewall: %v", err)
 	}
-	m.on, m.facts.Chains = true, nil
+	m.on, m.facts.Chains, m.hidden = true, nil, true
+	if _, err := plan(t, m, o.confirming()).Do(t.Context()); err == nil || !strings.Contains(fault.From(err).Message, "does not show any more: no rule") || !recorded(m) {
+		t.Errorf("flushed meanwhile, of which the manager knows nothing: %v", err)
+	}
+	m.hidden = false
 	m.uptime += 121 * time.Second
 	refused("too late", m, o.confirming(), "has to be ended first: not confirmed within 120 s")
 	refused("another trial", m, o, "has to be ended first")
