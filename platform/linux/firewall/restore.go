@@ -73,12 +73,18 @@ func (m *Manager) missing(ctx context.Context, source firewall.Source) ([]firewa
 func (m *Manager) letsSessionsIn(ctx context.Context, ports []firewall.Port) error {
 	open, _ := m.OpenPorts(ctx) //nolint:errcheck // see above
 	for _, p := range open.Remote {
-		if !slices.Contains(ports, p) {
+		if shutsOut(open, ports, p) {
 			return fault.New(fault.FirewallFailed, fmt.Sprintf("The firewall that sentinel had switched on is not put back: it would shut out remote sessions by %s, which %s does not let in.", p, m.state.path)).
 				WithFix("Switch it on with them, for a trial: sudo sentinel --fix-firewall. If it is to stay off, remove " + m.state.path + ".")
 		}
 	}
 	return nil
+}
+
+// shutsOut reports whether sessions at p would be shut out. A port at which an ordinary user listens is none of
+// theirs: with what sshd forwards for a session, anybody could keep the rules from coming back.
+func shutsOut(open firewall.OpenPorts, ports []firewall.Port, p firewall.Port) bool {
+	return open.Servers[p] == 0 && !slices.Contains(ports, p)
 }
 
 // retire sets the own definition aside once it is kept that another manager is on, or is off: the own

@@ -118,3 +118,12 @@ func TestConnectionsFromBeforeARestoreGoOn(t *testing.T) {
 	}
 	h.reaches("8080", false)
 }
+
+// Who forwards ports over SSH can listen at the port of such a connection, or have sshd listen.
+func TestPortsOfUsersKeepNoFirewallAway(t *testing.T) {
+	ssh, own := firewall.Port{Number: 2222, Protocol: "tcp"}, firewall.Port{Number: 40123, Protocol: "tcp"}
+	open := firewall.OpenPorts{Remote: []firewall.Port{ssh, own}, Servers: map[firewall.Port]int{ssh: 0, own: 1000}}
+	if shutsOut(open, nil, own) || !shutsOut(open, nil, ssh) || shutsOut(open, []firewall.Port{ssh}, ssh) {
+		t.Error("ports of an ordinary user count, or those of sshd do not")
+	}
+}
