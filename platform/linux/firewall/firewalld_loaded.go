@@ -7,6 +7,7 @@ package firewall
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"sentinel/internal/firewall"
 )
@@ -54,10 +55,19 @@ func (f *loadedFirewalld) Disable(ctx context.Context, note func(firewall.Change
 // InForce implements [firewall.Resumed].
 func (f *loadedFirewalld) InForce(ctx context.Context) error {
 	if f.change.Kind == firewall.LetIn {
-		return f.answers(ctx)
+		return f.stillLetIn(ctx)
 	}
 	if f.m.units.State(ctx, firewalldUnit).Active {
 		return errors.New(firewalldUnit + " is active")
+	}
+	return nil
+}
+
+// stillLetIn asks for each port of the change: a reload forgets what is not permanent yet.
+func (f *loadedFirewalld) stillLetIn(ctx context.Context) error {
+	err := f.each(ctx, func(o firewall.Opening) []string { return []string{"--zone=" + o.Zone, "--query-port=" + o.String()} })
+	if err != nil {
+		return fmt.Errorf("firewalld does not let in what was let in: %w", err)
 	}
 	return nil
 }

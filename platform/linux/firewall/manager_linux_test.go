@@ -427,3 +427,23 @@ func TestZonesWithHostileNamesAreLeftOut(t *testing.T) {
 		t.Error("a default zone that is not there")
 	}
 }
+
+// A reload of firewalld forgets what is not permanent yet.
+func TestAPortThatFirewalldForgotIsNotConfirmed(t *testing.T) {
+	const query = clientProgram + " --zone=public --query-port=8080/tcp"
+	for name, c := range map[string]struct {
+		fails map[string]sysexec.Result
+		want  bool
+	}{
+		"let in": {nil, true},
+		"forgot": {map[string]sysexec.Result{query: {Exit: 1, Stdout: []byte("no\n")}}, false},
+	} {
+		s := &script{fails: c.fails}
+		f := loadedFirewalld{firewalld{m: s.manager(), change: firewall.Change{
+			Kind: firewall.LetIn, Manager: firewall.Firewalld, Openings: []firewall.Opening{{Port: firewall.Port{Number: 8080, Protocol: "tcp"}, Zone: "public"}},
+		}}}
+		if err := f.InForce(t.Context()); (err == nil) != c.want || !slices.Equal(s.ran, []string{query}) {
+			t.Errorf("%s: %v, ran %q", name, err, s.ran)
+		}
+	}
+}
