@@ -84,9 +84,9 @@ func TestWhatUsersWriteIntoTheLogOfAServiceIsTheirs(t *testing.T) {
 	}
 }
 
-// cron is a service that runs what a user wants.
+// cron is a service that runs what a user wants. That has not ended before journald knows of which service it is.
 const cron = `[Service]
-ExecStart=/bin/sh -c 'setpriv --reuid=1001 --clear-groups sh -c "yes bind: Address already in use: port 5353 | head -n 500 | systemd-cat -t systemd -p err"; echo disk is full; exit 3'
+ExecStart=/bin/sh -c 'mkfifo /run/lines; setpriv --reuid=1001 --clear-groups systemd-cat -t systemd -p err </run/lines & exec 3>/run/lines; yes "bind: Address already in use: port 5353" | head -n 500 >&3; until journalctl -q -t systemd _UID=1001 | grep -q 5353; do :; done; exec 3>&-; wait; echo disk is full; exit 3'
 `
 
 func TestLogOfABootedSystemBlamesNobodyForWhatAUserWrote(t *testing.T) {
