@@ -36,17 +36,7 @@ func mountedAt(table []*mountinfo.Info, point string) *mountinfo.Info {
 }
 
 // keepsFiles says whether a file system may keep files of this machine: on a disk, in an image or in memory. A type that
-// is not known does; what the kernel makes up does not, and what is on a server, or served by a process, may never answer.
+// is not known does; what is on a server, or served by a process, may never answer.
 func keepsFiles(t *mountinfo.Info) bool {
-	return !mounts.IsFUSE(t) && !slices.Contains(kernelTypes, t.FSType) && !slices.Contains(servedTypes, t.FSType)
+	return !mounts.MadeUp(t.FSType) && !mounts.Remote(t.FSType) && t.FSType != "hugetlbfs" && t.FSType != "mqueue" // which have no programs
 }
-
-var (
-	kernelTypes = []string{
-		"autofs", "binder", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "cpuset", "debugfs", "devpts", "efivarfs", "functionfs", "fusectl", "hugetlbfs", "mqueue",
-		"nfsd", "nsfs", "ocfs2_dlmfs", "proc", "pstore", "resctrl", "rpc_pipefs", "securityfs", "selinuxfs", "smackfs", "sysfs", "tracefs", "xenfs",
-	}
-	servedTypes = []string{
-		"9p", "afs", "beegfs", "ceph", "cifs", "coda", "gfs2", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "panfs", "prl_fs", "pvfs2", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs", "wekafs",
-	}
-)

@@ -47,7 +47,7 @@ func (s *Source) Place(ctx context.Context, path string) (diskusage.Place, error
 	}
 	device := mounts.DeviceOf(on)
 	p := diskusage.Place{
-		Path: path, Remote: isRemote(on.FSType), MadeUp: slices.Contains(madeUp, on.FSType), Whole: on.Mountpoint == path && on.Root == "/",
+		Path: path, Remote: mounts.Remote(on.FSType), MadeUp: mounts.MadeUp(on.FSType), Whole: on.Mountpoint == path && on.Root == "/",
 		FileSystem: diskusage.Mounted{
 			Mountpoint: on.Mountpoint, Device: on.Source, Type: on.FSType, DeviceMajor: device.Major, DeviceMinor: device.Minor,
 			// Subvolumes and data sets share the space of their pool; an overlay has that of what is below it.
@@ -66,25 +66,12 @@ func (s *Source) Place(ctx context.Context, path string) (diskusage.Place, error
 	return p, nil
 }
 
-// remote are the file systems of servers and of processes, which may stop answering. Those whose names
-// begin with fuse are more of them; fuseblk is on a disk, and a process answers for it all the same.
-var remote = []string{"nfs", "nfs4", "cifs", "smb3", "smbfs", "ncpfs", "afs", "coda", "ceph", "9p", "virtiofs", "lustre", "gfs2", "ocfs2", "glusterfs", "beegfs", "orangefs", "pvfs2", "autofs", "davfs"}
-
-func isRemote(kind string) bool {
-	return slices.Contains(remote, kind) || strings.HasPrefix(kind, "fuse")
-}
-
-// madeUp are the file systems that show what the kernel has and keep no files.
-var madeUp = []string{
-	"binder", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "efivarfs", "fusectl", "nsfs", "proc", "pstore", "rpc_pipefs", "securityfs", "selinuxfs", "sysfs", "tracefs",
-}
-
 // inMemory keep files in memory, or none that change.
 var inMemory = []string{"autofs", "devtmpfs", "hugetlbfs", "mqueue", "ramfs", "tmpfs", "squashfs", "erofs", "iso9660"}
 
 // holdsFiles reports whether somebody may miss the files of a file system in the answer.
 func holdsFiles(kind string) bool {
-	return !slices.Contains(madeUp, kind) && !slices.Contains(inMemory, kind)
+	return !mounts.MadeUp(kind) && !slices.Contains(inMemory, kind)
 }
 
 // Walk adds up a directory.
