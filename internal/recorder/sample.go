@@ -90,7 +90,7 @@ func (s Sample) bounded() (Sample, error) {
 		case len(s.Events) > 0:
 			s.Events, s.More = s.Events[:len(s.Events)-1], s.More+1
 		default:
-			return Sample{Time: s.Time, Boot: s.Boot, Up: s.Up, Span: s.Span, Figures: s.Figures}, nil
+			return Sample{Time: s.Time, Boot: s.Boot, Up: s.Up, Right: s.Right, Span: s.Span, Figures: s.Figures}, nil
 		}
 	}
 }
