@@ -188,21 +188,27 @@ func TestEventsAreWhatHasChanged(t *testing.T) {
 	}
 }
 
+// delivered is the body of a report that has arrived, so that the next one is compared with it.
+func (s session) delivered(t *testing.T, p payload, d *healthDocument) string {
+	t.Helper()
+	var made outbox
+	raw, err := s.document(t.Context(), p, d, &made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := s.remember(made.next, []route{{payload: logsPayload}}, []delivery{{State: stateDelivered}}); notes != nil {
+		t.Fatal(notes)
+	}
+	return string(raw.Body)
+}
+
 // Another start would mean that the counters began anew.
 func TestTheStartOfCountersStaysWithinABoot(t *testing.T) {
 	s, d := seen(t, "laptop")
 	report := func(timestamp string, uptime *int64) string {
 		t.Helper()
 		d.Timestamp, d.UptimeSeconds = timestamp, uptime
-		var made outbox
-		raw, err := s.document(t.Context(), metricsPayload, d, &made)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if notes := s.remember(made.next, []route{{payload: logsPayload}}, []delivery{{State: stateDelivered}}); notes != nil {
-			t.Fatal(notes)
-		}
-		_, rest, _ := strings.Cut(string(raw.Body), `"startTimeUnixNano":"`)
+		_, rest, _ := strings.Cut(s.delivered(t, metricsPayload, d), `"startTimeUnixNano":"`)
 		start, _, _ := strings.Cut(rest, `"`)
 		return start
 	}
@@ -238,15 +244,7 @@ func TestAKillIsToldOnceThoughTheLogCouldNotBeRead(t *testing.T) {
 		for _, at := range kills {
 			d.OOMEvents = append(d.OOMEvents, health.OOMEvent{Process: "java", At: at})
 		}
-		var made outbox
-		raw, err := s.document(t.Context(), logsPayload, d, &made)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if notes := s.remember(made.next, []route{{payload: logsPayload}}, []delivery{{State: stateDelivered}}); notes != nil {
-			t.Fatal(notes)
-		}
-		return strings.Count(string(raw.Body), "java was killed")
+		return strings.Count(s.delivered(t, logsPayload, d), "java was killed")
 	}
 	for i, c := range []struct {
 		kills []time.Duration

@@ -213,17 +213,6 @@ func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Cont
 	return nil
 }
 
-// opensMost refuses a manager that would keep nobody out: it would not count as on, and taking it back would stop
-// one that runs. The Application Firewall goes by programs, whatever their ports.
-func opensMost(name string, rules Rules) error {
-	closed := slices.ContainsFunc(probePorts, func(n uint16) bool { return rules.For(Port{n, "tcp"}).Verdict != Open })
-	if closed || name == ApplicationFirewall {
-		return nil
-	}
-	return fault.New(fault.FirewallFailed, backendName(name)+" is configured to let in what no rule denies, so that it keeps nobody out.").
-		WithFix("Configure it to drop that, with ufw: sudo ufw default deny incoming. With firewalld: sudo firewall-cmd --set-default-zone=public")
-}
-
 // admit removes the ports to let in that a rule of the owner denies: allowing them would have no
 // effect.
 func (e *Enabling) admit(rules Rules) error {

@@ -5,6 +5,8 @@ package firewall
 import (
 	"net/netip"
 	"slices"
+
+	"sentinel/internal/fault"
 )
 
 // probePorts are those that packets are sent to in thought, to tell a firewall from rules about single ports. No
@@ -121,4 +123,15 @@ func (o outcome) ofOrdinary() share {
 	default:
 		return letIn
 	}
+}
+
+// opensMost refuses a manager that would keep nobody out: it would not count as on, and taking it back would stop
+// one that runs. The Application Firewall goes by programs, whatever their ports.
+func opensMost(name string, rules Rules) error {
+	closed := slices.ContainsFunc(probePorts, func(n uint16) bool { return rules.For(Port{n, "tcp"}).Verdict != Open })
+	if closed || name == ApplicationFirewall {
+		return nil
+	}
+	return fault.New(fault.FirewallFailed, backendName(name)+" is configured to let in what no rule denies, so that it keeps nobody out.").
+		WithFix("Configure it to drop that, with ufw: sudo ufw default deny incoming. With firewalld: sudo firewall-cmd --set-default-zone=public")
 }

@@ -109,11 +109,11 @@ func (w *walk) follow(c *Chain, here senders, depth int) (back senders) {
 		}
 		here = rest
 		switch r.Action {
-		case Accept, Drop, Divert:
+		case Accept, Drop:
 			w.end(r.Action, taken)
-			if r.Action == Divert {
-				w.sent = append(w.sent, SentOn{c.Family, c.Table, c.Name, r.Target})
-			}
+		case Divert:
+			w.giveUp()
+			w.sent = append(w.sent, SentOn{c.Family, c.Table, c.Name, r.Target})
 		case Return:
 			back |= taken
 		case Jump:
@@ -125,16 +125,12 @@ func (w *walk) follow(c *Chain, here senders, depth int) (back senders) {
 	return back | here
 }
 
-// end notes what becomes of packets that go no further.
+// end accepts or drops packets.
 func (w *walk) end(a Action, taken senders) {
-	w.last = a
-	switch a {
-	case Accept:
+	if w.last = a; a == Accept {
 		w.accepted |= taken
-	case Drop:
+	} else {
 		w.dropped |= taken
-	default:
-		w.giveUp()
 	}
 }
 

@@ -47,7 +47,7 @@ func unreadRules(manager string, rules []string) string {
 func (f Facts) untracked() string {
 	for _, c := range f.Chains {
 		if slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Untracks }) {
-			return sanitize.Text(fmt.Sprintf(" Rules of chain %s of table %s %s turn connection tracking off for some packets, or may do so: what other hosts answer to such packets, as to queries of a DNS server, is dropped then.", c.Name, c.Family, c.Table), 400)
+			return sanitize.Text(" Rules of "+c.title()+" turn connection tracking off for some packets, or may do so: what other hosts answer to such packets, as to queries of a DNS server, is dropped then.", 400)
 		}
 	}
 	return ""

@@ -84,11 +84,7 @@ func TestProcessesOfAUserThatAreKilledHideNothing(t *testing.T) {
 		w.add(fmt.Sprintf(killed, name[:min(len(name), 15)]), "_TRANSPORT=kernel", "PRIORITY=3", "SYSLOG_IDENTIFIER=kernel")
 	}
 	testenv.Journal(t, filepath.Join(s.Root, "var/log/journal", ownID, "system.journal"), w.String())
-	testenv.HangGuard(t)
-	r, err := logs.Read(t.Context(), s, logs.Request{Since: "-45m"}, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := lately(t, s)
 	var got []string
 	for _, p := range r.Patterns {
 		got = append(got, fmt.Sprint(p.Count, " ", p.Priority, " ", p.Unit, p.Program))
@@ -97,6 +93,17 @@ func TestProcessesOfAUserThatAreKilledHideNothing(t *testing.T) {
 	if want := "Memory cgroup out of memory: Killed process # (#) total-vm:#kB, "; !strings.HasPrefix(r.Patterns[2].Pattern, want) {
 		t.Error(r.Patterns[2].Pattern)
 	}
+}
+
+// lately is what get_logs tells of the last 45 minutes.
+func lately(t *testing.T, s *Source) *logs.Report {
+	t.Helper()
+	testenv.HangGuard(t)
+	r, err := logs.Read(t.Context(), s, logs.Request{Since: "-45m"}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // Whose process died only systemd-coredump is believed, and what runs as root.
@@ -126,11 +133,7 @@ func TestMountsOfAUserHideNothing(t *testing.T) {
 	}
 	w.add("cannot open /etc/app.conf", "_PID=700", "_UID=0", "PRIORITY=6", "_TRANSPORT=stdout", "_SYSTEMD_UNIT=app.service")
 	testenv.Journal(t, filepath.Join(s.Root, "var/log/journal", ownID, "system@1.journal"), w.String())
-	testenv.HangGuard(t)
-	r, err := logs.Read(t.Context(), s, logs.Request{Since: "-45m"}, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := lately(t, s)
 	var got []string
 	for _, p := range r.Patterns {
 		got = append(got, fmt.Sprint(p.Count, " ", p.Unit, " ", p.Pattern))
