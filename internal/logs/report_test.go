@@ -286,15 +286,3 @@ func TestMillionsOfLinesAreBounded(t *testing.T) {
 		t.Errorf("%d MB of heap", used>>20)
 	}
 }
-
-func TestRecentReadsNoMoreThanItShows(t *testing.T) {
-	handed := 0
-	f := &fakeSource{endless: func(i int) Entry { handed++; return entry(-i, 6, "web.service", "web", fmt.Sprint("step ", i)) }}
-	patterns, gaps, err := Recent(t.Context(), f, "web.service", 10, noon)
-	if err != nil || len(gaps) != 0 || len(patterns) != 1 || patterns[0].Count != 10 || handed != 10 || patterns[0].Sample != "step 0" {
-		t.Errorf("%+v, %v, %v after %d", patterns, gaps, err, handed)
-	}
-	if f.asked.Unit != "web.service" || !f.asked.Until.Equal(noon) || noon.Sub(f.asked.Since) < 24*time.Hour {
-		t.Errorf("%+v", f.asked)
-	}
-}

@@ -62,9 +62,8 @@ func (r *Report) findOwners(ctx context.Context, s Sources) {
 }
 
 func (p *Port) listens(l Listener) {
-	exposed := !l.Address.Addr().IsLoopback()
 	p.PID, p.ProcessName = l.PID, sanitize.Text(l.Name, 64)
-	p.Bind, p.Exposed = sanitize.Text(l.Address.Addr().String(), 64), &exposed
+	p.Bind, p.Exposed = sanitize.Text(l.Address.Addr().String(), 64), &l.Exposed
 }
 
 // An exposedPort is a row with the listener that it is about.

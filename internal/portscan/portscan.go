@@ -137,6 +137,7 @@ type Engine interface {
 // A Listener is a TCP socket of this machine that accepts connections.
 type Listener struct {
 	Address netip.AddrPort
+	Exposed bool   // to other hosts, unless a packet filter prevents it
 	PID     int    // 0 when unknown
 	Name    string // of the process
 }

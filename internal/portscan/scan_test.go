@@ -99,7 +99,7 @@ func judges(context.Context) reach.Judge {
 
 // The name is of both loopback addresses, and each open port says at which of them it is.
 func TestLocalhostIsScannedAtBothAddresses(t *testing.T) {
-	m := fakeMachine{listeners: []Listener{{netip.MustParseAddrPort("127.0.0.1:22"), 7, "sshd"}, {netip.MustParseAddrPort("[::1]:22"), 8, "other"}, {netip.MustParseAddrPort("[::1]:25"), 9, "mail"}}}
+	m := fakeMachine{listeners: []Listener{{netip.MustParseAddrPort("127.0.0.1:22"), false, 7, "sshd"}, {netip.MustParseAddrPort("[::1]:22"), false, 8, "other"}, {netip.MustParseAddrPort("[::1]:25"), false, 9, "mail"}}}
 	engine := fakeEngine(func(ctx context.Context, job Job) (Result, error) {
 		if job.Address.Is4() {
 			return finds(22)(ctx, job)
@@ -170,13 +170,13 @@ func TestAHostThatAnswersNothingHasNoFilteredPorts(t *testing.T) {
 
 func TestScanOfThisMachineNamesWhoListens(t *testing.T) {
 	m := fakeMachine{denied: true, listeners: []Listener{
-		{netip.MustParseAddrPort("0.0.0.0:22"), 7, "sshd"},
-		{netip.MustParseAddrPort("[::]:22"), 8, "other"},
-		{netip.MustParseAddrPort("[::]:80"), 9, "web\x1b[2J"},
-		{netip.MustParseAddrPort("127.0.0.1:81"), 10, "local"},
-		{netip.MustParseAddrPort("0.0.0.0:81"), 11, "all"},
-		{netip.MustParseAddrPort("10.1.2.3:82"), 12, "elsewhere"},
-		{netip.MustParseAddrPort("127.0.0.1:84"), 0, ""},
+		{netip.MustParseAddrPort("0.0.0.0:22"), true, 7, "sshd"},
+		{netip.MustParseAddrPort("[::]:22"), true, 8, "other"},
+		{netip.MustParseAddrPort("[::]:80"), true, 9, "web\x1b[2J"},
+		{netip.MustParseAddrPort("127.0.0.1:81"), false, 10, "local"},
+		{netip.MustParseAddrPort("0.0.0.0:81"), true, 11, "all"},
+		{netip.MustParseAddrPort("10.1.2.3:82"), true, 12, "elsewhere"},
+		{netip.MustParseAddrPort("127.0.0.1:84"), true, 0, ""},
 	}}
 	got, err := Scan(t.Context(), Sources{Resolver: fakeResolver{"203.0.113.9", "127.0.0.1"}, Machine: m, Engine: finds(22, 80, 81, 82, 84), Reach: judges}, request(t, "a.example", "20-99"))
 	if err != nil {
@@ -190,7 +190,7 @@ func TestScanOfThisMachineNamesWhoListens(t *testing.T) {
 			{80, "open", "http", "tcp", "127.0.0.1", 9, "web�[2J", "::", yes(), reach.Reachable, true},
 			{81, "open", "http-alt", "tcp", "127.0.0.1", 10, "local", "127.0.0.1", no(), "", false},
 			{82, "open", "unknown", "tcp", "127.0.0.1", 0, "", "", nil, "", false},
-			{84, "open", "unknown", "tcp", "127.0.0.1", 0, "", "127.0.0.1", no(), "", false},
+			{84, "open", "unknown", "tcp", "127.0.0.1", 0, "", "127.0.0.1", yes(), reach.Filtered, false},
 		},
 		OpenCount: 5, OpenRanges: []string{}, ClosedCount: 75, Scanned: 80, PortsTotal: 80, Complete: true,
 		Unavailable: answer.Gaps{{Field: "ports.pid", Reason: "processes of other users are not readable without root (on Linux CAP_SYS_PTRACE)"}},
@@ -215,7 +215,7 @@ func TestAnAnswerFitsWhateverIsOpen(t *testing.T) {
 		for p := uint16(1); p < 65530; p += step {
 			open = append(open, p)
 			if p < 1000 {
-				m.listeners = append(m.listeners, Listener{netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), p), 4194304, long})
+				m.listeners = append(m.listeners, Listener{netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), p), false, 4194304, long})
 			}
 		}
 		engine := fakeEngine(func(_ context.Context, job Job) (Result, error) {

@@ -56,7 +56,7 @@ func (m Machine) Listeners(ctx context.Context, ports []uint16) ([]portscan.List
 	for _, s := range sockets {
 		_, wanted := slices.BinarySearch(ports, s.Local.Port())
 		if wanted && s.Protocol == network.TCP && s.State == network.Listen {
-			list = append(list, portscan.Listener{Address: s.Local, PID: s.PID, Name: s.Command})
+			list = append(list, portscan.Listener{Address: s.Local, Exposed: !s.Local.Addr().IsLoopback(), PID: s.PID, Name: s.Command})
 		}
 	}
 	return list, !m.root, nil

@@ -102,7 +102,7 @@ func TestListeners(t *testing.T) {
 		o := &replay.Sequence{Results: []sysexec.Result{{Stdout: []byte(sockets)}}}
 		got, denied, err := NewMachine(o, euid).Listeners(t.Context(), []uint16{22, 443, 8080})
 		want := []portscan.Listener{
-			{Address: netip.MustParseAddrPort("[::]:22"), PID: 1, Name: "launchd"},
+			{Address: netip.MustParseAddrPort("[::]:22"), Exposed: true, PID: 1, Name: "launchd"},
 			{Address: netip.MustParseAddrPort("127.0.0.1:8080"), PID: 500, Name: "Some App"},
 		}
 		if err != nil || denied != partly || len(o.Ran) != 1 || !cmp.Equal(got, want, cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })) {

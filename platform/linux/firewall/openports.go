@@ -161,13 +161,13 @@ func (m *Manager) exposed(ctx context.Context, d *firewall.OpenPorts) (listening
 	err = m.sockets.network.Sockets(ctx, func(s network.Socket) {
 		noteServer(d.Servers, s)
 		switch {
-		case s.State == network.Listen && s.Local.Addr().IsLoopback():
+		case s.State == network.Listen && !s.Exposed():
 			inside[firewall.Port{Number: s.Local.Port(), Protocol: string(s.Protocol)}] = true
-		case s.Local.Addr().IsLoopback() || s.Remote.Addr().IsLoopback():
 		case s.State == network.Listen:
 			if room(s, &crowd[0]) {
 				listening = append(listening, s)
 			}
+		case s.Local.Addr().IsLoopback() || s.Remote.Addr().IsLoopback():
 		case s.Protocol == network.TCP && s.State == network.Established:
 			if room(s, &crowd[1]) {
 				established = append(established, s)

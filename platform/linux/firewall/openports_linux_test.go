@@ -111,6 +111,8 @@ func session(local string, id uint64) network.Socket {
 
 func TestPortsOfRemoteSessionsAreFound(t *testing.T) {
 	root := map[int]int{10: 0, 11: 0, 20: 1000, 30: 1000}
+	bound, routed := listener(network.TCP, "0.0.0.0:22", 1), listener(network.TCP, "127.0.0.1:22", 1)
+	bound.Inside, routed.Routed = true, true
 	for name, c := range map[string]struct {
 		m    machine
 		want []firewall.Port
@@ -135,6 +137,12 @@ func TestPortsOfRemoteSessionsAreFound(t *testing.T) {
 		"on loopback alone": {machine{
 			list: []network.Socket{listener(network.TCP, "127.0.0.1:22", 1), listener(network.TCP, "[::1]:22", 1)}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}}, uids: root,
 		}, nil},
+		"bound to the interface lo": {machine{
+			list: []network.Socket{bound}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}}, uids: root,
+		}, nil},
+		"on loopback, with packets of others routed to it": {machine{
+			list: []network.Socket{routed}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}}, uids: root,
+		}, []firewall.Port{tcp(22)}},
 		"a session without a listener": {machine{
 			list: []network.Socket{session("192.0.2.1:2200", 1)}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd-session"}}, uids: root,
 		}, []firewall.Port{tcp(2200)}},

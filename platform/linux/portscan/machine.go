@@ -57,7 +57,7 @@ func (m *Machine) Listeners(ctx context.Context, ports []uint16) ([]portscan.Lis
 	owners, denied, err := m.sockets.Owners(ctx, ids)
 	list := make([]portscan.Listener, len(found))
 	for i, s := range found {
-		list[i] = portscan.Listener{Address: s.Local, PID: owners[s.ID].PID, Name: owners[s.ID].Name}
+		list[i] = portscan.Listener{Address: s.Local, Exposed: s.Exposed(), PID: owners[s.ID].PID, Name: owners[s.ID].Name}
 	}
 	return list, denied, err
 }

@@ -3,12 +3,16 @@
 package portscan
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/portscan"
@@ -44,6 +48,15 @@ func TestAScanOfThisMachineFindsWhoListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	inside := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
+		failed := c.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), "lo") })
+		return errors.Join(failed, err)
+	}}
+	bound, err := inside.Listen(t.Context(), "tcp4", "0.0.0.0:703")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bound.Close()
 	c, err := net.Dial("tcp", "127.0.0.1:700") // the socket at the other end is no listener
 	if err != nil {
 		t.Fatal(err)
@@ -54,14 +67,14 @@ func TestAScanOfThisMachineFindsWhoListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := scanned(t, "127.0.0.1", "1-1024", portscan.Policy{})
-	if err != nil || len(got.Ports) != 2 || len(got.Unavailable) != 0 || !got.Local || !got.Complete || got.ClosedCount != 1022 {
+	if err != nil || len(got.Ports) != 3 || len(got.Unavailable) != 0 || !got.Local || !got.Complete || got.ClosedCount != 1021 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	for i, want := range []struct {
 		port    int
 		bind    string
 		exposed bool
-	}{{700, "::", true}, {701, "127.0.0.1", false}} {
+	}{{700, "::", true}, {701, "127.0.0.1", false}, {703, "0.0.0.0", false}} {
 		p := got.Ports[i]
 		if p.Port != want.port || p.Bind != want.bind || *p.Exposed != want.exposed || p.PID != os.Getpid() || p.ProcessName != strings.TrimSpace(string(me)) {
 			t.Errorf("%+v", p)
