@@ -48,7 +48,6 @@ type Selection struct {
 	Until    time.Time // not before Since
 	UntilNow bool      // what the journal has dated later counts, too: the clock was ahead when it was written
 	Priority int       // this one and more severe ones, or NoPriority for all
-	Last     int       // no more than so many are wanted, the newest; 0 for all
 }
 
 // Includes reports whether an entry with that time and priority is selected.

@@ -26,8 +26,8 @@ const maxWriters = 200
 // these are for later. Where no user wrote any, that is everything.
 func (p *pass) divide(ctx context.Context, j journald.Journal) journald.Query {
 	s := p.selection
-	q := journald.Query{Unit: s.Unit, Since: s.Since, Until: until(s), Priority: s.Priority, Last: s.Last}
-	if s.Unit == journald.Kernel || s.Last > 0 {
+	q := journald.Query{Unit: s.Unit, Since: s.Since, Until: until(s), Priority: s.Priority}
+	if s.Unit == journald.Kernel {
 		return q
 	}
 	uids, err := j.UIDs(ctx)

@@ -172,10 +172,6 @@ func TestUsersWithinAUnitAreReadApart(t *testing.T) {
 	if lines, _ = told(t, s, unit("kernel"), 0); !slices.Equal(lines, []string{"I/O error"}) {
 		t.Errorf("%q", lines)
 	}
-	// Who wants the last lines of a service that runs as a user wants those, and not what systemd said before.
-	worst.Last = 2
-	lines, _ = told(t, s, worst, 0)
-	same(t, "last lines", []string{"user: of a container", "user: of mallory 29"}, lines)
 }
 
 // What is left out of thousands of users is said, and accounts are read before subordinate IDs.
