@@ -105,6 +105,21 @@ func TestNoNameMakesARecordLarge(t *testing.T) {
 	}
 }
 
+// With the names left out, a record still says what its times are worth.
+func TestTheSmallestRecordKeepsWhatItsTimesAreWorth(t *testing.T) {
+	s := sampleAt(1)
+	s.Right, s.Span, s.Fullest, s.Busiest = true, 60, "/"+strings.Repeat("x", maxRecord), nil
+	line, err := encode(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := decode(line[:len(line)-1])
+	want := Sample{Time: s.Time, Boot: s.Boot, Up: s.Up, Right: true, Span: 60, Figures: s.Figures}
+	if diff := cmp.Diff(want, back); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
 func FuzzRecord(f *testing.F) {
 	for n := range 3 {
 		line, err := encode(sampleAt(n))
