@@ -20,17 +20,22 @@ var web = firewall.Port{Number: 8080, Protocol: "tcp"}
 
 func letIn(t *testing.T, source firewall.Source, m firewall.Manager, confirm bool) firewall.Allowed {
 	t.Helper()
+	done, err := tryLetIn(t, source, m, confirm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+func tryLetIn(t *testing.T, source firewall.Source, m firewall.Manager, confirm bool) (firewall.Allowed, error) {
+	t.Helper()
 	plan, err := firewall.PlanAllow(t.Context(), source, m, firewall.AllowOptions{
 		Ports: []firewall.Port{web}, Confirm: confirm, Trials: trials(own(m), time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := plan.Do(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return done
+	return plan.Do(t.Context())
 }
 
 func switchOff(t *testing.T, source firewall.Source, m firewall.Manager, confirm bool) firewall.Disablement {
@@ -146,6 +151,12 @@ func TestUFWLetsAServiceInAndIsSwitchedOff(t *testing.T) {
 	command(t, "systemctl disable firewalld.service ufw.service")
 	m, source := NewManager(sysexec.Host{}), kernel(t)
 	enable(t, source, m)
+	letIn(t, source, m, false)
+	command(t, "ufw delete allow 8080/tcp")
+	if done, err := tryLetIn(t, source, m, true); err == nil || !strings.Contains(err.Error(), "ufw does not let in 8080/tcp") {
+		t.Errorf("confirmed what somebody took back: %+v, %v", done, err)
+	}
+	endTrial(t, m, "8080/tcp is no longer let in by ufw: ended before it was confirmed")
 	letsInAndOut(t, h, source, m, firewall.UFW, func() { command(t, "ufw reload") })
 	if out := command(t, "ufw show added"); !strings.Contains(out, "ufw allow 2222/tcp\nufw allow 8080/tcp\n") || ufwEnabled("/") {
 		t.Errorf("rules, enabled %v:\n%s", ufwEnabled("/"), out)

@@ -7,6 +7,7 @@ package firewall
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"sentinel/internal/firewall"
@@ -47,13 +48,27 @@ func (u *loadedUFW) Disable(ctx context.Context, note func(firewall.Change) erro
 // InForce implements [firewall.Resumed].
 func (u *loadedUFW) InForce(ctx context.Context) error {
 	if u.change.Kind == firewall.LetIn {
-		return u.ufw.InForce(ctx)
+		return errors.Join(u.ufw.InForce(ctx), u.stillLetIn(ctx))
 	}
 	active, err := u.active(ctx)
 	if active {
 		err = errors.New("ufw says that it is active")
 	}
 	return err
+}
+
+// stillLetIn looks for a rule for each port of the change: somebody may have deleted one meanwhile.
+func (u *loadedUFW) stillLetIn(ctx context.Context) error {
+	rules, err := u.Rules(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range u.change.Openings {
+		if rules.For(o.Port).Verdict != firewall.Open {
+			return fmt.Errorf("ufw does not let in %s", o)
+		}
+	}
+	return nil
 }
 
 // Keep implements [firewall.Pending].
