@@ -87,7 +87,7 @@ func newReported(d *healthDocument, boot string) reported {
 }
 
 // carryOver keeps what the report before has said and still holds. Reasons may stand all the same where what they
-// rest on could not be read this time, and kills that were told are told whether or not they are found again. When
+// rest on could not be read this time, and the level with them, and kills that were told are told whether or not they are found again. When
 // the machine was started is counted back from another now each time, and to a Collector another start means that
 // the counters began anew.
 func (r *reported) carryOver(before reported, d *healthDocument) {
@@ -95,6 +95,9 @@ func (r *reported) carryOver(before reported, d *healthDocument) {
 		code, object, _ := strings.Cut(id, " ")
 		if _, stands := r.Reasons[id]; !stands && d.Unread(code, object, d.Unavailable) {
 			r.Reasons[id] = was
+			if slices.Index(levels, was.Severity) > slices.Index(levels, r.Level) {
+				r.Level = was.Severity
+			}
 		}
 	}
 	if r.Boot == "" || r.Boot != before.Boot {

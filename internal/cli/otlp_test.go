@@ -273,7 +273,10 @@ func TestAReasonGoesOnWhileItCannotBeRead(t *testing.T) {
 	s, d := seen(t, "laptop")
 	report := func(gaps answer.Gaps, reasons ...health.Reason) []string {
 		t.Helper()
-		d.ThreatReasons, d.Unavailable, d.ThreatLevel, d.OOMEvents = reasons, gaps, health.Warning, nil
+		d.ThreatReasons, d.Unavailable, d.ThreatLevel, d.OOMEvents = reasons, gaps, health.Low, nil
+		if len(reasons) > 0 {
+			d.ThreatLevel = health.Warning
+		}
 		var made outbox
 		raw, err := s.document(t.Context(), logsPayload, d, &made)
 		if err != nil {
@@ -288,6 +291,9 @@ func TestAReasonGoesOnWhileItCannotBeRead(t *testing.T) {
 				found = append(found, name)
 			}
 		}
+		if strings.Contains(string(raw.Body), "sentinel.threat_level.changed") {
+			found = append(found, "level")
+		}
 		return found
 	}
 	full := health.Reason{Code: "DISK_FULL", Severity: health.Warning, Message: "Full.", Object: "/srv"}
@@ -300,7 +306,7 @@ func TestAReasonGoesOnWhileItCannotBeRead(t *testing.T) {
 		{answer.Gaps{{Field: "pressure"}, {Field: "disks./srv"}}, nil, nil},
 		{answer.Gaps{{Field: "disks"}}, nil, nil},
 		{nil, []health.Reason{full}, nil},
-		{answer.Gaps{{Field: "pressure"}}, nil, []string{"ended"}},
+		{answer.Gaps{{Field: "pressure"}}, nil, []string{"ended", "level"}},
 	} {
 		if got := report(c.gaps, c.reasons...); !slices.Equal(got, c.want) {
 			t.Errorf("report %d: %q, want %q", i, got, c.want)
