@@ -48,7 +48,8 @@ func (w *ways) shareOf(t *ruleTable, base *Chain) share {
 // ordinary are packets by each interface to each of its addresses, without a port.
 func (w *ways) ordinary(v6 bool) []Packet {
 	var list []Packet
-	for _, l := range w.facts.Links[:min(len(w.facts.Links), maxLinks)] {
+	links := slices.DeleteFunc(slices.Clone(w.facts.Links), func(l Link) bool { return l.Inner })
+	for _, l := range links[:min(len(links), maxLinks)] {
 		to := slices.DeleteFunc(slices.Clone(l.Addresses), func(a netip.Addr) bool { return a.Is6() != v6 })
 		if len(to) == 0 {
 			to = []netip.Addr{standIns[v6]}
@@ -57,7 +58,7 @@ func (w *ways) ordinary(v6 bool) []Packet {
 			list = append(list, Packet{Protocol: "tcp", V6: v6, Interface: l.Name, Index: l.Index, To: a})
 		}
 	}
-	if n := len(w.facts.Links); n == 0 || n > maxLinks {
+	if n := len(links); n == 0 || n > maxLinks {
 		list = append(list, Packet{Protocol: "tcp", V6: v6, To: standIns[v6]})
 	}
 	return list

@@ -98,6 +98,21 @@ func TestInterfacesThatAreNotKnownOrTooMany(t *testing.T) {
 	}
 }
 
+// Rules about the bridge of containers keep no other host out.
+func TestWhatRunsOnThisHostIsNoOrdinaryHost(t *testing.T) {
+	bridge := Link{Index: 3, Name: "docker0", Inner: true}
+	from := func(name string) Chain {
+		ch := inputChain(false, Rule{Action: Drop, Matches: func(p Packet) Match { return Is(p.Interface == name) }})
+		ch.Drops = true
+		return ch
+	}
+	for name, want := range map[string]string{bridge.Name: Disabled, cable.Name: Active} {
+		if got := Assess(Facts{Chains: []Chain{from(name)}, Links: []Link{cable, bridge}}); got.State != want {
+			t.Errorf("what comes in by %s is dropped: %+v, want %s", name, got, want)
+		}
+	}
+}
+
 // Translation at a node of Kubernetes has thousands of rules that mark, and as many interfaces as pods.
 func TestRulesThatMarkAreWalkedWhereThatMatters(t *testing.T) {
 	asked := 0

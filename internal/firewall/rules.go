@@ -143,4 +143,5 @@ type Link struct {
 	Index     int
 	Name      string
 	Addresses []netip.Addr // without zones
+	Inner     bool         // only what runs on this host is behind it, as containers are
 }

@@ -7,6 +7,7 @@ package firewall
 import (
 	"context"
 	"io/fs"
+	"slices"
 
 	"github.com/godbus/dbus/v5"
 
@@ -66,18 +67,40 @@ func links() []firewall.Link {
 	if err != nil {
 		return nil // rules that name one decide nothing then
 	}
-	var list []firewall.Link
+	return linksOf(all)
+}
+
+func linksOf(all []interfaces.Link) (list []firewall.Link) {
 	for _, l := range all {
 		if l.Flags&interfaces.FlagLoopback != 0 || !l.Up() || l.Master != 0 {
 			continue
 		}
-		link := firewall.Link{Index: l.Index, Name: l.Name}
+		link := firewall.Link{Index: l.Index, Name: l.Name, Inner: inner(all, l)}
 		for _, a := range l.Addresses {
 			link.Addresses = append(link.Addresses, a.Addr().WithZone(""))
 		}
 		list = append(list, link)
 	}
 	return list
+}
+
+// inner reports whether only containers and machines of this host are behind a link: it is an end of a pair, or a
+// bridge of such ends and of TAP devices. In a container that is the way out, too: only where there is hardware is it
+// known not to be.
+func inner(all []interfaces.Link, l interfaces.Link) bool {
+	hardware := func(o interfaces.Link) bool { return o.Kind == "" && o.Flags&interfaces.FlagLoopback == 0 && o.Up() }
+	end := func(o interfaces.Link) bool {
+		return o.Kind == "veth" || o.Kind == "netkit" || o.Kind == interfaces.KindTUN
+	}
+	outside := func(o interfaces.Link) bool { return o.Master == l.Index && !end(o) }
+	switch {
+	case !slices.ContainsFunc(all, hardware):
+		return false
+	case l.Kind == "bridge":
+		return !slices.ContainsFunc(all, outside)
+	default:
+		return l.Abroad && end(l)
+	}
 }
 
 // onSystemBus says whether a service owns name on the system bus; anyone may
