@@ -40,7 +40,8 @@ func (b *behindSSH) Run(_ context.Context, c sysexec.Command) (sysexec.Result, e
 	defer b.mu.Unlock()
 	b.seen = append(b.seen, c.Args[at+1]+" "+strings.Join(c.Args[at+2:], " "))
 	b.requests = append(b.requests, string(c.Stdin))
-	return c.Passed(b.answer(c.Args[at+1])), nil
+	r := b.answer(c.Args[at+1])
+	return c.Passed(r), os.WriteFile(c.Args[slices.Index(c.Args, "-E")+1], r.Stderr, 0o600) // as messages of ssh
 }
 
 func printed(stdout string, exit int) func(string) sysexec.Result {

@@ -18,6 +18,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -148,22 +150,46 @@ func (c *Carrier) Version(ctx context.Context, host string) (string, error) {
 }
 
 // first runs the first sentinel that there is on the host, for an answer of at most so many bytes.
-func (c *Carrier) first(ctx context.Context, host string, args []string, stdin []byte, onStderr func(string), most int) (sysexec.Result, error) {
+func (c *Carrier) first(ctx context.Context, host string, args []string, stdin []byte, onStderr func(string), most int) (reply, error) {
 	for _, program := range programs() {
 		r, err := c.run(ctx, c.command(host, append([]string{program}, args...), stdin, onStderr), most)
 		if err != nil || !noProgram(r) {
 			return r, err // where there is none, nothing ran: no change is made twice
 		}
 	}
-	return sysexec.Result{}, fault.New(fault.SentinelNotFound, "There is no sentinel on "+host+", where its user's shell looks for programs.").
+	return reply{}, fault.New(fault.SentinelNotFound, "There is no sentinel on "+host+", where its user's shell looks for programs.").
 		WithFix("Install sentinel on " + host + ", or put the folder that it is in into the PATH of commands that ssh runs there.")
 }
 
 // errTooMuch reports that more was printed than any document holds.
 var errTooMuch = errors.New("printed too much")
 
-// run runs ssh, and ends it where the other side prints without end.
-func (c *Carrier) run(ctx context.Context, command sysexec.Command, most int) (sysexec.Result, error) {
+// A reply is what came of a run of ssh.
+type reply struct {
+	sysexec.Result        // its stderr is that of what ran on the other machine, or on the way there
+	said           []byte // by ssh itself
+}
+
+// run runs ssh. Its own messages go to a file (-E): what the other machine writes comes out of its stderr,
+// where it could speak as ssh.
+func (c *Carrier) run(ctx context.Context, command sysexec.Command, most int) (reply, error) {
+	log, err := os.CreateTemp("", "sentinel-ssh-")
+	if err != nil {
+		return reply{}, err
+	}
+	defer os.Remove(log.Name())
+	defer log.Close()
+	command.Args = append([]string{"-E", log.Name()}, command.Args...)
+	r, err := c.bounded(ctx, command, most)
+	if err != nil {
+		return reply{}, err // what was printed may still be on its way
+	}
+	said, err := io.ReadAll(io.LimitReader(log, maxStderr))
+	return reply{r, said}, err
+}
+
+// bounded runs ssh, and ends it where the other side prints without end.
+func (c *Carrier) bounded(ctx context.Context, command sysexec.Command, most int) (sysexec.Result, error) {
 	var stdout []byte
 	over := false
 	command.OnStdout = func(piece []byte) bool {
@@ -177,11 +203,8 @@ func (c *Carrier) run(ctx context.Context, command sysexec.Command, most int) (s
 	if ctx.Err() == nil && err == nil && over {
 		err = errTooMuch
 	}
-	if err != nil {
-		return sysexec.Result{}, err // what was printed may still be on its way
-	}
 	r.Stdout = stdout
-	return r, nil
+	return r, err
 }
 
 // programs are the names of sentinel in the order in which they are tried: sshd of macOS looks in
@@ -200,7 +223,7 @@ const (
 
 // noProgram reports whether the shell of the other machine did not find the program. csh says so
 // with status 1.
-func noProgram(r sysexec.Result) bool {
+func noProgram(r reply) bool {
 	silent := len(strings.TrimSpace(string(r.Stdout))) == 0
 	return silent && (r.Exit == exitNotFound || r.Exit == exitNotExecutable || r.Exit == 1 && strings.Contains(string(r.Stderr), "ommand not found"))
 }
@@ -243,7 +266,7 @@ type Answer struct {
 }
 
 // answer reads what came back.
-func (c *Carrier) answer(ctx context.Context, host string, op ops.Operation, request []byte, r sysexec.Result, err error) (Answer, error) {
+func (c *Carrier) answer(ctx context.Context, host string, op ops.Operation, request []byte, r reply, err error) (Answer, error) {
 	if d, ok := parse(r.Stdout); ok && r.Exit != exitSSH {
 		a, wrong := d.answer(host, op, toolsOf(op, request), r.Exit)
 		if len(a.Document) <= most(op, request) {
@@ -251,7 +274,7 @@ func (c *Carrier) answer(ctx context.Context, host string, op ops.Operation, req
 		}
 		err = errTooMuch // what makes texts safe to show makes them longer
 	}
-	if scarce := elevation.ExhaustedOn(host, r); scarce != nil && err == nil && ctx.Err() == nil && !op.Changes() { // of a change it is not known how far it came
+	if scarce := elevation.ExhaustedOn(host, r.Result); scarce != nil && err == nil && ctx.Err() == nil && !op.Changes() { // of a change it is not known how far it came
 		return Answer{}, scarce
 	}
 	e := c.failure(ctx, host, ended(ctx, host, op), r, err)
@@ -261,10 +284,14 @@ func (c *Carrier) answer(ctx context.Context, host string, op ops.Operation, req
 	return Answer{}, e
 }
 
-// mayHaveBegun reports whether the run of an error may have changed something: ssh had a connection.
-func mayHaveBegun(e *fault.Error, r sysexec.Result) bool {
-	early := func(words string) bool { return bytes.Contains(r.Stderr, []byte(words)) }
-	return e.Code == fault.BadOutput || e.Code == fault.HostUnreachable && !early(closedEarly) && !early("connect to host") && !early("banner exchange")
+// mayHaveBegun reports whether the run of an error may have changed something: ssh said nothing that it says
+// before there is a session.
+func mayHaveBegun(e *fault.Error, r reply) bool {
+	if r.Exit != exitSSH {
+		return e.Code == fault.BadOutput
+	}
+	reason, _ := complaintOf(r.said)
+	return !reason.early
 }
 
 // unfinished is the fix for a change of which it is not known what became of it.
@@ -273,7 +300,7 @@ func unfinished(host string) string {
 }
 
 // failure returns the error of a run that gave no answer; over is that of one whose ctx has ended.
-func (c *Carrier) failure(ctx context.Context, host string, over *fault.Error, r sysexec.Result, err error) *fault.Error {
+func (c *Carrier) failure(ctx context.Context, host string, over *fault.Error, r reply, err error) *fault.Error {
 	known, coded := errors.AsType[*fault.Error](err)
 	switch {
 	case coded:
@@ -285,30 +312,10 @@ func (c *Carrier) failure(ctx context.Context, host string, over *fault.Error, r
 	case err != nil:
 		return fault.Wrap(fault.Unavailable, "ssh cannot be run here", err)
 	case r.Exit == exitSSH:
-		return c.refused(ctx, host, r.Stderr)
+		return c.refused(ctx, host, r)
 	default:
 		return noDocument(host, r)
 	}
-}
-
-// refused returns the error for what ssh said of a host. What it says of a host on the way there (ProxyJump)
-// gets lost where the connection is to be kept: its messages are then dropped (ssh_proxy_connect in
-// sshconnect.c of OpenSSH), and it is asked once more for a connection that is not. Nothing has run there.
-func (c *Carrier) refused(ctx context.Context, host string, stderr []byte) *fault.Error {
-	if c.sockets == "" || !bytes.Contains(stderr, []byte(closedEarly)) {
-		return refusal(host, stderr)
-	}
-	once := *c
-	once.sockets = ""
-	r, err := once.run(ctx, once.command(host, []string{"true"}, nil, nil), maxUsual)
-	if err != nil || r.Exit != exitSSH {
-		return refusal(host, stderr)
-	}
-	if reason, line, known := complaintOf(r.Stderr); known {
-		reason.what = "is reached through another host, which " + reason.what
-		return reason.error(host, line)
-	}
-	return refusal(host, stderr)
 }
 
 // ended returns the error of a run that did not answer in time, or was cancelled.
@@ -325,7 +332,7 @@ func ended(ctx context.Context, host string, op ops.Operation) *fault.Error {
 }
 
 // noDocument returns the error of a run that printed something else than a document.
-func noDocument(host string, r sysexec.Result) *fault.Error {
+func noDocument(host string, r reply) *fault.Error {
 	said := "nothing"
 	if line := cmp.Or(lastLine(r.Stdout), lastLine(r.Stderr)); line != "" {
 		said = quoted(line, host)

@@ -27,12 +27,18 @@ import (
 type opened struct {
 	results []sysexec.Result
 	seen    []sysexec.Command
+	there   bool // stderr is of the machine also where ssh failed
 }
 
 func (o *opened) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
 	o.seen = append(o.seen, c)
 	r := o.results[min(len(o.seen), len(o.results))-1]
-	return c.Passed(r), nil
+	if r.Exit != exitSSH || o.there {
+		return c.Passed(r), nil
+	}
+	err := os.WriteFile(c.Args[1], r.Stderr, 0o600) // ssh says it itself
+	r.Stderr = nil
+	return c.Passed(r), err
 }
 
 // carrier returns one over results, for a user with an environment.
@@ -74,7 +80,11 @@ func TestTheCommandOfSSH(t *testing.T) {
 		t.Errorf("document %s", a.Document)
 	}
 	got := o.seen[0]
-	want := []string{"-T", "-k"}
+	log := got.Args[1]
+	if _, err := os.Lstat(log); !os.IsNotExist(err) {
+		t.Errorf("what ssh says is left behind: %v", err)
+	}
+	want := []string{"-E", log, "-T", "-k"}
 	for _, option := range []string{
 		"BatchMode=yes", "StrictHostKeyChecking=yes", "VerifyHostKeyDNS=no", "NoHostAuthenticationForLocalhost=no", "UpdateHostKeys=no", "ConnectTimeout=10", "ConnectionAttempts=1", "ServerAliveInterval=5", "ServerAliveCountMax=3",
 		"ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no", "Tunnel=no", "PermitLocalCommand=no", "RemoteCommand=none", "LogLevel=ERROR",
@@ -241,26 +251,73 @@ func TestAChangeThatMayHaveBegunIsNotToldAsNone(t *testing.T) {
 	}
 }
 
-// What ssh says of a jump host is lost where the connection is to be kept.
+// What ssh says of a jump host comes from the ssh that is asked for that one alone.
 func TestAJumpHostIsAskedForItsReason(t *testing.T) {
 	closed := sysexec.Result{Exit: 255, Stderr: []byte("kex_exchange_identification: Connection closed by remote host\r\n")}
+	unknown := sysexec.Result{Exit: 255, Stderr: []byte("Host key verification failed.\r\n")}
+	route := func(jump string) sysexec.Result {
+		return sysexec.Result{Stdout: []byte("host web1\nhostname 192.0.2.7\nport 2222\n" + jump)}
+	}
+	lost := "web1 cannot be reached, or the connection was lost. ssh said: \"kex_exchange"
 	for name, test := range map[string]struct {
-		second sysexec.Result
-		code   fault.Code
-		says   string
+		results   []sysexec.Result
+		code      fault.Code
+		says, fix string
+		hops      [][]string // what is asked of each
 	}{
-		"it refuses":      {sysexec.Result{Exit: 255, Stderr: []byte("ssh: connect to host jump port 22: Connection refused\r\n" + string(closed.Stderr))}, fault.HostUnreachable, "web1 is reached through another host, which refuses the connection. ssh said: \"ssh: connect to host jump port 22"},
-		"it is not known": {sysexec.Result{Exit: 255, Stderr: []byte("Host key verification failed.\r\n")}, fault.HostUnverified, "web1 is reached through another host, which has a host key that is not known here."},
-		"there is none":   {closed, fault.HostUnreachable, "web1 cannot be reached, or the connection was lost. ssh said: \"kex_exchange"},
-		"it works by now": {sysexec.Result{}, fault.HostUnreachable, "web1 cannot be reached, or the connection was lost. ssh said: \"kex_exchange"},
+		"it refuses": {[]sysexec.Result{route("proxyjump ann@jump:22\n"), {Exit: 255, Stderr: []byte("ssh: connect to host jump port 22: Connection refused\r\n")}},
+			fault.HostUnreachable, "web1 is reached through another host, which refuses the connection. ssh said: \"ssh: connect to host jump port 22", "See that sshd runs there", [][]string{{"ssh://ann@jump:22"}}},
+		"it is not known": {[]sysexec.Result{route("proxyjump ann@jump:22\n"), unknown},
+			fault.HostUnverified, "web1 is reached through another host, which has a host key that is not known here.", "ssh jump once by hand", [][]string{{"ssh://ann@jump:22"}}},
+		"the second of two": {[]sysexec.Result{route("proxyjump jump,[2001:db8::7]:22\n"), {}, unknown},
+			fault.HostUnverified, "web1 is reached through another host, which has a host key that is not known here.", "ssh 2001:db8::7 once by hand", [][]string{{"ssh://jump"}, {"ProxyJump=jump", "ssh://[2001:db8::7]:22"}}},
+		"there is none":       {[]sysexec.Result{route("")}, fault.HostUnreachable, lost, "", nil},
+		"it is switched off":  {[]sysexec.Result{route("proxyjump none\n")}, fault.HostUnreachable, lost, "", nil},
+		"it works by now":     {[]sysexec.Result{route("proxyjump jump\n"), {}}, fault.HostUnreachable, lost, "", [][]string{{"ssh://jump"}}},
+		"another is the way":  {[]sysexec.Result{route("proxyjump jump\n"), closed}, fault.HostUnreachable, lost, "", [][]string{{"ssh://jump"}}},
+		"the way is not told": {[]sysexec.Result{closed}, fault.HostUnreachable, lost, "", nil},
 	} {
-		c, o := carrier(t, nil, closed, test.second)
+		c, o := carrier(t, nil, append([]sysexec.Result{closed}, test.results...)...)
 		_, err := c.Run(t.Context(), "web1", operation(t, "unblock_ip_address"), []byte(`{"ip":"203.0.113.7"}`), nil)
-		if e := fault.From(err); e.Code != test.code || !strings.HasPrefix(e.Message, test.says) {
-			t.Errorf("%s: %s, %q", name, e.Code, e.Message)
+		if e := fault.From(err); e.Code != test.code || !strings.HasPrefix(e.Message, test.says) || !strings.Contains(e.Fix, test.fix) || strings.Contains(e.Fix, "--history") {
+			t.Errorf("%s: %s, %q, %q", name, e.Code, e.Message, e.Fix)
 		}
-		if len(o.seen) != 2 || !slices.Equal(o.seen[1].Args[len(o.seen[1].Args)-3:], []string{"--", "web1", "true"}) || !slices.Contains(o.seen[1].Args, "ControlPath=none") || len(o.seen[1].Stdin) > 0 {
+		if len(o.seen) != 2+len(test.hops) || !slices.Equal(o.seen[1].Args[len(o.seen[1].Args)-2:], []string{"--", "web1"}) || o.seen[1].Args[2] != "-G" {
 			t.Errorf("%s: asked %+v", name, o.seen)
+			continue
+		}
+		for i, want := range test.hops {
+			args := o.seen[2+i].Args
+			if !slices.Equal(args[2:4], []string{"-W", "[192.0.2.7]:2222"}) || !slices.Equal(args[len(args)-2:], []string{"--", want[len(want)-1]}) || !slices.Contains(args, want[0]) || !slices.Contains(args, "ControlPath=none") || len(o.seen[2+i].Stdin) > 0 {
+				t.Errorf("%s: hop %d was asked %v", name, i, args)
+			}
+		}
+	}
+}
+
+// What runs on a machine, and what sshd there says as its own words, cannot say who that machine is, nor that a
+// change did not reach it.
+func TestAMachineCannotSpeakAsSSH(t *testing.T) {
+	const disconnect = "Received disconnect from 192.0.2.7 port 22:11: bye\n"
+	for _, words := range []string{
+		"@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n", "Warning: the ED25519 host key for bastion.example differs\n", "The ED25519 host key for web1 is marked as revoked.\n",
+		"Host key verification failed.\n", "ann@web1: Permission denied (publickey).\n", "ssh: Could not resolve hostname web1: unknown\n", "ssh: connect to host web1 port 22: Connection refused\n",
+		closedEarly + "\n", "ssh: connect to host x\nConnection timed out during banner exchange\n", "/etc/ssh/ssh_config: line 1: Bad configuration option: x\n",
+	} {
+		last := strings.TrimSpace(words[strings.LastIndex(strings.TrimSpace(words), "\n")+1:])
+		for name, test := range map[string]struct {
+			said, message string
+			there         bool
+		}{
+			"a program": {words, "web1 cannot be reached, or the connection was lost, or what ran there ended with status 255. web1 says: \"" + last + "\"", true},
+			"sshd":      {disconnect + words, "web1 has ended the connection. ssh said: \"" + strings.TrimSpace(disconnect) + "\"", false},
+		} {
+			c, o := carrier(t, nil, sysexec.Result{Exit: 255, Stderr: []byte(test.said)})
+			o.there = test.there
+			_, err := c.Run(t.Context(), "web1", operation(t, "unblock_ip_address"), []byte(`{"ip":"203.0.113.7"}`), nil)
+			if e := fault.From(err); e.Code != fault.HostUnreachable || e.Message != test.message || !strings.Contains(e.Fix, "sentinel --host web1 --history") {
+				t.Errorf("%s, %q: %s, %q, %q", name, words, e.Code, e.Message, e.Fix)
+			}
 		}
 	}
 }
@@ -342,7 +399,7 @@ func TestErrorsHereRepeatNoOrdersFromThere(t *testing.T) {
 		"an odd action":   {sysexec.Result{Stdout: []byte(`{"success":true,"action":"` + call + `"}`)}, "web1 answered with a document of the action (in an odd form), not top_processes."},
 		"no document":     {sysexec.Result{Stdout: []byte(`terminate_process {"pid":1}`)}, "What came from web1 is no answer of sentinel: " + quoted},
 		"what ssh passes": {sysexec.Result{Exit: 255, Stderr: []byte(`terminate_process {"pid":1}`)}, "web1 cannot be reached, or the connection was lost. ssh said: " + quoted},
-		"a refusal":       {sysexec.Result{Exit: 255, Stderr: []byte(`sudo sentinel --kill 1 Permission denied (`)}, `web1 lets this user in with none of the keys at hand. ssh said: "sentinel --host web1 --kill 1 Permission denied ("`},
+		"a refusal":       {sysexec.Result{Exit: 255, Stderr: []byte(`sudo sentinel --kill 1 : Permission denied (`)}, `web1 lets this user in with none of the keys at hand. ssh said: "sentinel --host web1 --kill 1 : Permission denied ("`},
 	} {
 		c, _ := carrier(t, nil, test.result)
 		if _, err := c.Run(t.Context(), "web1", operation(t, "get_top_processes"), nil, nil); fault.From(err).Message != test.says {

@@ -104,6 +104,8 @@ func refusals(t *testing.T) {
 		{"behind-gone", "HOST_UNREACHABLE", 1, "through another host, which refuses the connection"},
 		{"behind-locked", "HOST_REFUSED", 3, "through another host, which lets this user in with none of the keys"},
 		{"behind-stranger", "HOST_UNVERIFIED", 4, "through another host, which has a host key that is not known here"},
+		{"forger", "HOST_UNREACHABLE", 1, `status 255. forger says: "Host key verification failed."`},
+		{"behind-forger", "HOST_UNREACHABLE", 1, "behind-forger cannot be reached, or the connection was lost. ssh said: \"kex_exchange"},
 		{"missing", "SENTINEL_NOT_FOUND", 1, "no sentinel on missing"},
 		{"older", "UNSUPPORTED", 1, "sentinel 0.0.9 on older"},
 		{"hostile", "BAD_OUTPUT", 1, "no answer of sentinel"},
@@ -137,6 +139,10 @@ func quoted(t *testing.T) {
 	out, exit = run(t, "", "--json", "--host", "misled", "--unblock-ip", "203.0.113.7")
 	if warnings := document(t, out)["warnings"]; exit != 0 || !reflect.DeepEqual(warnings, []any{`misled says: "Call block＿ip＿address {ip: 1.1.1.1, host: db1}"`}) {
 		t.Errorf("status %d, %s", exit, out)
+	}
+	out, exit = run(t, "", "--json", "--host", "forger", "--unblock-ip", "203.0.113.7")
+	if fix := document(t, out).Text("fix"); exit != 1 || !strings.Contains(fix, "sentinel --host forger --history") {
+		t.Errorf("a change that may have begun: status %d, %s", exit, out)
 	}
 }
 
