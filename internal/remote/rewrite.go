@@ -23,7 +23,10 @@ const maxText = 16 << 10
 // for this side's: so the text of all that is below them is quoted as that machine's, but for the call of a tool,
 // which is here one on that host, and for a word of a list. All else is data of anybody on that machine, passed on
 // as it is.
-var advice = []string{"error", "next", "fix", "fix_note", "details", "warnings", "notes", "restart_note", "question"}
+var advice = []string{
+	"error", "next", "fix", "fix_note", "details", "warnings", "notes", "restart_note", "question",
+	"free", "note", "problem", "reboot_reason", "reload_needed", "restarted_by", "summary", "why",
+}
 
 // A voice says how the text of a member is to be read.
 type voice int
