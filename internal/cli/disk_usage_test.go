@@ -91,7 +91,7 @@ func TestThePageOfDiskUsage(t *testing.T) {
 	d.view(p)
 	got := string(p.bytes())
 	for _, want := range []string{
-		"USAGE: / holds 41.0 GiB in 480 files and directories; 1.0 GiB of 100 GiB of the\nfile system at / are free.\n",
+		"USAGE: / holds 41.0 GiB in 480 files and directories; 1.0 GiB of 100 GiB of the\nfile system at \"/\" are free.\n",
 		"30.0 GiB     50  /var/lib/mysql\n", "Deleted and still open: 17.0 GiB in all, free when these processes end\n",
 		"17.0 GiB  812  rsyslogd  rsyslog.service  /var/log/syslog\n", "not entered  /home (xfs); sentinel --disk-usage /home\n",
 		"Look closer with:\nsentinel --service rsyslog.service\n",

@@ -66,11 +66,16 @@ func (s session) isService(name string) bool {
 // advise names the tool that tells more of each reason, where f makes a call of its command.
 func (d *healthDocument) advise(f func(string) string) document {
 	for i, r := range d.ThreatReasons {
-		if call := f(d.nextStep(r)); !strings.Contains(call, "sentinel --") {
+		if call := f(d.nextStep(r)); isCall(call) {
 			d.ThreatReasons[i].Next = call
 		}
 	}
 	return d
+}
+
+// isCall reports whether a command became the call of a tool: one that no tool on offer does begins as it did.
+func isCall(step string) bool {
+	return !strings.HasPrefix(strings.TrimPrefix(step, "sudo "), "sentinel --")
 }
 
 // shellWord makes a name of the host one word of a shell. A name that is an option, or

@@ -106,3 +106,21 @@ func TestCommandsOfAPageHaveThePathOfTheProgram(t *testing.T) {
 		}
 	}
 }
+
+// A name of something with a command in it, as a mount point may have, takes no call away, and gives none.
+func TestACallIsNotToldByAWordInIt(t *testing.T) {
+	for object, want := range map[string]string{
+		"/media/ann/sudo sentinel --kill 1": `get_disk_usage {"path":"/media/ann/sudo sentinel --kill 1"}`,
+		"/media/ann/a; sentinel --kill 1":   `get_disk_usage {"path":"/media/ann/a; sentinel --kill 1"}`,
+		"/media/ann/it's sentinel --kill 1": "get_disk_usage",
+	} {
+		for on, want := range map[bool]string{true: want, false: ""} {
+			d := &healthDocument{}
+			d.ThreatReasons = []health.Reason{{Code: "DISK_FULL", Object: object}}
+			d.advise(func(text string) string { return ops.AsCalls(text, func(string) bool { return on }) })
+			if got := d.ThreatReasons[0].Next; got != want {
+				t.Errorf("%s: %q, want %q", object, got, want)
+			}
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/diskusage"
 	"sentinel/internal/humanize"
+	"sentinel/internal/sanitize"
 )
 
 // diskUsageName is the file with the sizes of the last runs, in the state directory.
@@ -90,7 +91,7 @@ func (d *diskUsageDocument) nextStep() string {
 
 // advise names the call that tells more.
 func (d *diskUsageDocument) advise(f func(string) string) document {
-	if call := f(d.nextStep()); !strings.Contains(call, "sentinel --") && len(call) <= maxNext {
+	if call := f(d.nextStep()); isCall(call) && len(call) <= maxNext {
 		d.Next = call
 	}
 	return d
@@ -122,7 +123,7 @@ func (d *diskUsageDocument) verdict(p *page) {
 		sum += " and directories"
 	}
 	if f := d.FileSystem; f.UsedBytes != nil {
-		sum += fmt.Sprintf("; %s of %s of the file system at %s are free", humanize.Bytes(*f.AvailableBytes), humanize.Bytes(*f.SizeBytes), f.Mountpoint)
+		sum += fmt.Sprintf("; %s of %s of the file system at %s are free", humanize.Bytes(*f.AvailableBytes), humanize.Bytes(*f.SizeBytes), sanitize.Quoted(f.Mountpoint, maxListed))
 	}
 	p.verdict(calm, "USAGE", sum+".")
 }

@@ -56,7 +56,7 @@ func TestHealthFitsTheUsualScreenWithWhatIsBehindAndTheNextCommand(t *testing.T)
 	}
 	for _, want := range []string{
 		"WARNING: web-1 needs attention.\n\n",
-		"WARNING  The file system at /srv is 91 % full.\n  /dev/sdb1: 64.0 GiB of 1.0 TiB left\n  sudo sentinel --disk-usage /srv\n",
+		"WARNING  The file system at \"/srv\" is 91 % full.\n  \"/dev/sdb1\": 64.0 GiB of 1.0 TiB left\n  sudo sentinel --disk-usage /srv\n",
 		"WARNING  Failed units: 2.\n  job0.service, job1.service\n  sentinel --service job0.service\n",
 		"WARNING  The firewall is off.\n  no rule that filters what comes in is loaded\n  sudo sentinel --fix-firewall --dry-run\n",
 		"network       12 connections, 3 listening sockets; for other hosts: sshd tcp 22\n",

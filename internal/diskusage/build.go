@@ -38,6 +38,9 @@ const (
 // shown makes a path harmless.
 func shown(path string) string { return sanitize.Text(path, maxPath) }
 
+// quoted is a path in a sentence.
+func quoted(path string) string { return sanitize.Quoted(path, maxPath) }
+
 func (o Options) rows(normal int) int {
 	switch {
 	case o.Rows < 0:

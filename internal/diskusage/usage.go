@@ -235,20 +235,20 @@ func placeFault(ctx context.Context, dir string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return fault.Wrap(fault.Unavailable, "The file system of "+shown(dir)+" cannot be found", err)
+	return fault.Wrap(fault.Unavailable, "The file system of "+quoted(dir)+" cannot be found", err)
 }
 
 // madeUpFault refuses what takes no space. Its links tell what processes of others have open.
 func madeUpFault(p Place) error {
 	return fault.New(fault.InvalidArgument, fmt.Sprintf("%s is on %s (%s), whose files the kernel makes up: they take no space.",
-		shown(p.Path), shown(p.FileSystem.Mountpoint), shown(p.FileSystem.Type))).
+		quoted(p.Path), quoted(p.FileSystem.Mountpoint), quoted(p.FileSystem.Type))).
 		WithFix("Send the whole path of a directory, such as /var/log.")
 }
 
 // remoteFault refuses what may never answer.
 func remoteFault(p Place) error {
 	return fault.New(fault.Unavailable, fmt.Sprintf("%s is on %s (%s), which another machine or a process provides; it is not looked at, because it may stop answering.",
-		shown(p.Path), shown(p.FileSystem.Mountpoint), shown(p.FileSystem.Type))).
+		quoted(p.Path), quoted(p.FileSystem.Mountpoint), quoted(p.FileSystem.Type))).
 		WithFix("Send a directory of a local file system, or look on the machine that keeps these files.")
 }
 
@@ -259,17 +259,17 @@ func walkFault(ctx context.Context, dir string, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &link) && link.Target != "":
-		return fault.New(fault.InvalidArgument, fmt.Sprintf("%s is a symbolic link to %s; links are not followed.", shown(link.Link), shown(link.Target))).
+		return fault.New(fault.InvalidArgument, fmt.Sprintf("%s is a symbolic link to %s; links are not followed.", quoted(link.Link), quoted(link.Target))).
 			WithFix("Send the path of the directory that it leads to.")
 	case errors.As(err, &link):
-		return fault.New(fault.InvalidArgument, shown(link.Link)+" is a symbolic link; links are not followed.").WithFix("Send the path of the directory that it leads to.")
+		return fault.New(fault.InvalidArgument, quoted(link.Link)+" is a symbolic link; links are not followed.").WithFix("Send the path of the directory that it leads to.")
 	case errors.Is(err, ErrNotDirectory):
-		return fault.New(fault.InvalidArgument, shown(dir)+" is not a directory.").WithFix(send)
+		return fault.New(fault.InvalidArgument, quoted(dir)+" is not a directory.").WithFix(send)
 	case errors.Is(err, fs.ErrNotExist):
-		return fault.New(fault.InvalidArgument, "There is no directory "+shown(dir)+".").WithFix(send)
+		return fault.New(fault.InvalidArgument, "There is no directory "+quoted(dir)+".").WithFix(send)
 	case errors.Is(err, fs.ErrPermission):
-		return fault.New(fault.PermissionDenied, "This user may not list "+shown(dir)+".")
+		return fault.New(fault.PermissionDenied, "This user may not list "+quoted(dir)+".")
 	default:
-		return fault.Wrap(fault.Unavailable, shown(dir)+" cannot be read", err)
+		return fault.Wrap(fault.Unavailable, quoted(dir)+" cannot be read", err)
 	}
 }

@@ -215,15 +215,15 @@ func TestDirectoriesThatCannotBeAddedUp(t *testing.T) {
 		code fault.Code
 		says string
 	}{
-		"a server":    {machine{place: Place{Path: "/mnt/nas", Remote: true, FileSystem: Mounted{Mountpoint: "/mnt", Type: "nfs4"}}}, fault.Unavailable, "/mnt/nas is on /mnt (nfs4), which another machine or a process provides"},
-		"the kernel":  {machine{place: Place{Path: "/proc/1/fd", MadeUp: true, FileSystem: Mounted{Mountpoint: "/proc", Type: "proc"}}}, fault.InvalidArgument, "/proc/1/fd is on /proc (proc), whose files the kernel makes up"},
-		"no table":    {machine{placeErr: errors.New("broken")}, fault.Unavailable, "The file system of / cannot be found: broken"},
-		"a link":      {machine{walkErr: ErrLink{"/var/run", "/run"}}, fault.InvalidArgument, "/var/run is a symbolic link to /run"},
-		"some link":   {machine{walkErr: ErrLink{Link: "/x"}}, fault.InvalidArgument, "/x is a symbolic link; links"},
-		"a file":      {machine{walkErr: ErrNotDirectory, place: Place{Path: "/f"}}, fault.InvalidArgument, "/f is not a directory."},
-		"nothing":     {machine{walkErr: fmt.Errorf("x: %w", fs.ErrNotExist), place: Place{Path: "/n\x1b"}}, fault.InvalidArgument, "There is no directory /n�."},
-		"not for you": {machine{walkErr: fs.ErrPermission, place: Place{Path: "/root"}}, fault.PermissionDenied, "This user may not list /root."},
-		"another":     {machine{walkErr: errors.New("broken"), place: Place{Path: "/x"}}, fault.Unavailable, "/x cannot be read: broken"},
+		"a server":    {machine{place: Place{Path: "/mnt/nas", Remote: true, FileSystem: Mounted{Mountpoint: "/mnt", Type: "nfs4"}}}, fault.Unavailable, `"/mnt/nas" is on "/mnt" ("nfs4"), which another machine or a process provides`},
+		"the kernel":  {machine{place: Place{Path: "/proc/1/fd", MadeUp: true, FileSystem: Mounted{Mountpoint: "/proc", Type: "proc"}}}, fault.InvalidArgument, `"/proc/1/fd" is on "/proc" ("proc"), whose files the kernel makes up`},
+		"no table":    {machine{placeErr: errors.New("broken")}, fault.Unavailable, `The file system of "/" cannot be found: broken`},
+		"a link":      {machine{walkErr: ErrLink{"/var/run", "/run"}}, fault.InvalidArgument, `"/var/run" is a symbolic link to "/run"`},
+		"some link":   {machine{walkErr: ErrLink{Link: "/x"}}, fault.InvalidArgument, `"/x" is a symbolic link; links`},
+		"a file":      {machine{walkErr: ErrNotDirectory, place: Place{Path: "/f"}}, fault.InvalidArgument, `"/f" is not a directory.`},
+		"nothing":     {machine{walkErr: fmt.Errorf("x: %w", fs.ErrNotExist), place: Place{Path: "/n\x1b"}}, fault.InvalidArgument, `There is no directory "/n�".`},
+		"not for you": {machine{walkErr: fs.ErrPermission, place: Place{Path: "/root"}}, fault.PermissionDenied, `This user may not list "/root".`},
+		"another":     {machine{walkErr: errors.New("broken"), place: Place{Path: "/x"}}, fault.Unavailable, `"/x" cannot be read: broken`},
 	} {
 		_, err := Measure(t.Context(), &c.m, "/", Options{})
 		if known := fault.From(err); known.Code != c.code || !strings.Contains(known.Message, c.says) {

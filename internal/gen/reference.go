@@ -192,7 +192,7 @@ Whatever prevents an answer, a mistake on the command line included, is 3. Thres
 
 ` + "```" + `
 $ sentinel --check
-SENTINEL HEALTH WARNING - The file system at / is 91 % full. Not known: temperature. | cpu=3.1%;90;98;0;100 memory=41.2%;85;95;0;100 'disk /'=91%;85;95;0;100
+SENTINEL HEALTH WARNING - The file system at "/" is 91 % full. Not known: temperature. | cpu=3.1%;90;98;0;100 memory=41.2%;85;95;0;100 'disk /'=91%;85;95;0;100
 ` + "```" + `
 
 The user of an agent sees what an ordinary user sees. For all of it, allow the literal command to sudo, such as ` + "`nagios ALL=(root) NOPASSWD: /usr/bin/sentinel --security-audit --check`" + `.

@@ -237,7 +237,7 @@ func TestHostileNamesAreTamed(t *testing.T) {
 			t.Errorf("%q", text)
 		}
 	}
-	if want := "The file system at /�[2J%s%n%!��  is 99 % full."; got.ThreatReasons[0].Message != want {
+	if want := "The file system at \"/�[2J%s%n%!�� \" is 99 % full."; got.ThreatReasons[0].Message != want {
 		t.Errorf("got %q, want %q", got.ThreatReasons[0].Message, want)
 	}
 }

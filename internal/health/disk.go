@@ -9,6 +9,7 @@ import (
 	"sentinel/internal/humanize"
 	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
+	"sentinel/internal/sanitize"
 )
 
 // disk judges each file system by what runs out first. The page for people has
@@ -80,16 +81,17 @@ func (d Disk) reasons(level Level) []Reason {
 	if d.ReadOnly {
 		return nil
 	}
-	list := reach("DISK_FULL", level, d.UsedPercent, fmt.Sprintf("The file system at %s is %.0f %% full.", d.Mountpoint, d.UsedPercent))
+	at, device := sanitize.Quoted(d.Mountpoint, maxName), sanitize.Quoted(d.Device, maxName) // whoever labels a disk chooses
+	list := reach("DISK_FULL", level, d.UsedPercent, fmt.Sprintf("The file system at %s is %.0f %% full.", at, d.UsedPercent))
 	for i := range list {
-		list[i].Culprit = fmt.Sprintf("%s: %s of %s left", d.Device, humanize.Bytes(d.AvailableBytes), humanize.Bytes(d.SizeBytes))
+		list[i].Culprit = fmt.Sprintf("%s: %s of %s left", device, humanize.Bytes(d.AvailableBytes), humanize.Bytes(d.SizeBytes))
 	}
 	if d.InodesUsedPercent == nil {
 		return list
 	}
-	inodes := reach("INODES_FULL", level, *d.InodesUsedPercent, fmt.Sprintf("The file system at %s has %.0f %% of its inodes in use, and %.0f %% of its space.", d.Mountpoint, *d.InodesUsedPercent, d.UsedPercent))
+	inodes := reach("INODES_FULL", level, *d.InodesUsedPercent, fmt.Sprintf("The file system at %s has %.0f %% of its inodes in use, and %.0f %% of its space.", at, *d.InodesUsedPercent, d.UsedPercent))
 	for i := range inodes {
-		inodes[i].Culprit = d.Device + ": it holds very many files, and takes no new one without a free inode"
+		inodes[i].Culprit = device + ": it holds very many files, and takes no new one without a free inode"
 	}
 	return append(list, inodes...)
 }

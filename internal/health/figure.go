@@ -197,7 +197,11 @@ func (f *Figure) message(r *Report, value float64) string {
 func listed(names []string) string {
 	var shown []string
 	for _, name := range names[:min(maxNames, len(names))] {
-		shown = append(shown, sanitize.Text(name, maxName))
+		name = sanitize.Text(name, maxName)
+		if strings.Count(name, `"`)%2 == 1 { // cut within quotes
+			name += `"`
+		}
+		shown = append(shown, name)
 	}
 	if more := len(names) - len(shown); more > 0 {
 		shown = append(shown, fmt.Sprintf("and %d more", more))

@@ -237,7 +237,7 @@ func TestEventsAreWhatIsNew(t *testing.T) {
 	h.now = h.now.Add(time.Hour) // the clock is set
 	second := h.take(t, first, time.Minute)
 	want := []string{
-		`oom_kill "java"`, "clock 3600", "unit_failed nginx.service \ufffd[1m", "unit_well old.service", "reason The file system at /srv is 97 % full.", "packages",
+		`oom_kill "java"`, "clock 3600", "unit_failed nginx.service \ufffd[1m", "unit_well old.service", `reason The file system at "/srv" is 97 % full.`, "packages",
 		"oom_kill a process", "reason The resolver of this machine did not answer: 192.0.2.53:53 (did not answer in time).",
 	}
 	if diff := cmp.Diff(want, kindsOf(second)); diff != "" {
@@ -355,7 +355,7 @@ func TestAReasonStandsWhileItCannotBeRead(t *testing.T) {
 		last = h.take(t, last, time.Minute)
 		got = append(got, kindsOf(last)...)
 	}
-	if diff := cmp.Diff([]string{"boot", "reason_gone The file system at /srv is 97 % full."}, got); diff != "" {
+	if diff := cmp.Diff([]string{"boot", `reason_gone The file system at "/srv" is 97 % full.`}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -373,7 +373,7 @@ func TestKillsOfAUserPushOutNothing(t *testing.T) {
 	h.disk, h.failed = 97, []health.Unit{{Name: "auditd.service"}, {Name: "mysql.service"}}
 	second := h.take(t, first, time.Minute)
 	want := []Event{
-		{Kind: OOMKill, Text: `"python3" of user@1001.service (user mallory)`, Times: 2}, {Kind: UnitFailed, Text: "auditd.service"}, {Kind: Reason, Text: "The file system at /srv is 97 % full."},
+		{Kind: OOMKill, Text: `"python3" of user@1001.service (user mallory)`, Times: 2}, {Kind: UnitFailed, Text: "auditd.service"}, {Kind: Reason, Text: `The file system at "/srv" is 97 % full.`},
 		{Kind: OOMKill, Text: `"python4" of user@1001.service (user mallory)`, Ago: 1, Times: 2}, {Kind: UnitFailed, Text: "mysql.service"},
 		{Kind: OOMKill, Text: `"python5" of user@1001.service (user mallory)`, Ago: 2, Times: 2}, {Kind: OOMKill, Text: "another process (user mallory)", Ago: 3, Times: 34},
 		{Kind: OOMKill, Text: `"mysqld" of mysql.service (user mysql)`, Ago: 50}, {Kind: OOMKill, Text: `"redis" (user redis)`}, {Kind: OOMKill, Text: "a process", Times: 7},
@@ -447,7 +447,7 @@ func TestEventsOfASampleThatWasNotSavedAreToldOnce(t *testing.T) {
 		h.failed, h.disk = []health.Unit{{Name: "a.service"}}, 97
 		h.counters.OOMKills, h.kills = new(uint64(4)), []health.OOMKill{{Process: "mysqld"}}
 		second := h.take(t, first, time.Minute)
-		if got := kindsOf(second); !cmp.Equal(got, []string{`oom_kill "mysqld"`, "unit_failed a.service", "reason The file system at /srv is 97 % full."}) {
+		if got := kindsOf(second); !cmp.Equal(got, []string{`oom_kill "mysqld"`, "unit_failed a.service", `reason The file system at "/srv" is 97 % full.`}) {
 			t.Errorf("%s: %q", name, got)
 		}
 		ring.mustAppend(t, second.Sample) // and no more

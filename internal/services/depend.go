@@ -27,8 +27,11 @@ type Dependents struct {
 	Essential func(ctx context.Context, pid int) (why string, err error)
 }
 
-// maxPoints caps how many mount points a refusal names.
-const maxPoints = 3
+// A refusal names so many mount points, each with so many characters.
+const (
+	maxPoints = 3
+	maxPoint  = 64
+)
 
 // A dependence is what is known of them for one plan.
 type dependence struct {
@@ -131,5 +134,8 @@ func shownPoints(points []string) string {
 	if n := len(points) - maxPoints; n > 0 {
 		points, more = points[:maxPoints], fmt.Sprintf(" and %d more", n)
 	}
-	return sanitize.Text(strings.Join(points, ", "), 200) + more
+	for i, point := range points {
+		points[i] = sanitize.Quoted(point, maxPoint)
+	}
+	return strings.Join(points, ", ") + more
 }

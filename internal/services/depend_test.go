@@ -56,7 +56,7 @@ func TestWhatOthersDependOnIsNotRestarted(t *testing.T) {
 		"a service of a like name":      {engine, Dependents{Sessions: modelOf(map[string]sessions.Claim{"docker-x.service": ann}, nil)}, ""},
 		"logins to come there":          {engine, Dependents{Sessions: modelOf(map[string]sessions.Claim{"docker-4f.scope": listens}, nil)}, ""},
 		"containers that go on":         {nginx, Dependents{Sessions: modelOf(map[string]sessions.Claim{"docker-4f.scope": ann}, nil)}, ""},
-		"a file system":                 {nginx, Dependents{Mounted: mounted("/system.slice/nginx.service/workers")}, "it serves the file system mounted at /srv/a, /srv/b"},
+		"a file system":                 {nginx, Dependents{Mounted: mounted("/system.slice/nginx.service/workers")}, `it serves the file system mounted at "/srv/a", "/srv/b"`},
 		"a file system of another unit": {nginx, Dependents{Mounted: mounted("/system.slice/nginx.service2")}, ""},
 		"the storage":                   {nginx, Dependents{Essential: essential}, "the storage of this machine depends on it"},
 	} {

@@ -165,7 +165,7 @@ func serve(t *testing.T) {
 		"Host behind-gone behind-locked behind-stranger\n HostName 127.0.0.1\n Port 2201\n User root\n HostKeyAlias known\n" +
 		"Host behind-gone\n ProxyJump gone\nHost behind-locked\n ProxyJump locked\nHost behind-stranger\n ProxyJump nobodys\n" +
 		"Host nobodys\n HostName 127.0.0.1\n Port 2201\n User root\n HostKeyAlias nobody\n" +
-		"Host behind-forger\n HostName 127.0.0.1\n Port 2201\n HostKeyAlias known\n ProxyCommand read -r line; echo 'Host key verification failed.' >&2; exit 1\n" +
+		"Host behind-forger\n HostName 127.0.0.1\n Port 2201\n HostKeyAlias known\n ProxyCommand sh -c 'read -r line; echo Host key verification failed. >&2'\n" +
 		"Host mute\n HostName 127.0.0.1\n Port 2298\n HostKeyAlias known\n" +
 		"Host across\n HostName 10.7.7.1\n Port 2207\n User ann\n HostKeyAlias known\n" +
 		"Host dark\n HostName 192.0.2.9\n"

@@ -178,7 +178,7 @@ func TestTunnelsThatCarrySessions(t *testing.T) {
 	}
 	daemon := inside + "p500\ncopenvpn\nu0\nf5\ntIPv4\nd0x9\nPUDP\nn192.0.2.10:50009->203.0.113.88:1194\np501\ncopenvpn\nu0\nf5\ntIPv4\nd0xa\nPTCP\nn127.0.0.1:7505->127.0.0.1:50010\nTST=ESTABLISHED\n"
 	found, err := protectedOn(t, mac().with("/usr/sbin/lsof", daemon), 0)
-	if err != nil || found["203.0.113.88/32"] != "whom openvpn has its tunnel with" || found["198.51.100.99/32"] != sessionWhy {
+	if err != nil || found["203.0.113.88/32"] != `whom "openvpn" has its tunnel with` || found["198.51.100.99/32"] != sessionWhy {
 		t.Errorf("%v, %v", found, err)
 	}
 	if found["127.0.0.1/32"] != "an address of this machine, on lo0" {

@@ -44,7 +44,7 @@ func tunnelEnds(interfaces []routing.Interface, sockets []lsof.Socket, open []se
 	for _, k := range sockets {
 		if carriesTunnel(k) && k.Remote.IsValid() && !k.Remote.Addr().IsLoopback() {
 			daemons[k.PID] = true
-			list = append(list, blocklist.Protect(k.Remote.Addr(), "whom "+sanitize.Text(k.Command, 32)+" has its tunnel with"))
+			list = append(list, blocklist.Protect(k.Remote.Addr(), "whom "+sanitize.Quoted(k.Command, 32)+" has its tunnel with"))
 		}
 	}
 	slices.SortFunc(list, func(a, b blocklist.ProtectedAddr) int {

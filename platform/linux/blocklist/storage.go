@@ -40,7 +40,7 @@ func (s *HostContext) storage(context.Context) ([]blocklist.ProtectedAddr, error
 			continue
 		}
 		for _, a := range servers(m) {
-			list = append(list, blocklist.Protect(a, "a server of the file system at "+sanitize.Text(mounts.PlaceOf(m), maxMounted)))
+			list = append(list, blocklist.Protect(a, "a server of the file system at "+sanitize.Quoted(mounts.PlaceOf(m), maxMounted)))
 		}
 	}
 	disks, diskErr := s.diskServers()

@@ -39,7 +39,7 @@ func TestServersOfWhatIsMountedAreProtected(t *testing.T) {
 	for _, p := range list {
 		found[p.Prefix.Addr().String()] = p.Why
 	}
-	at := func(point string) string { return "a server of the file system at " + point }
+	at := func(point string) string { return `a server of the file system at "` + point + `"` }
 	const iscsi, nvme = "the iSCSI server of a disk", "the NVMe server of a disk"
 	want := map[string]string{
 		"192.0.2.20": at("/home"), "192.0.2.21": at("/old"), "192.0.2.22": at("/old"), "2001:db8::21": at("/six"), "192.0.2.23": at("/share"),
@@ -65,7 +65,7 @@ func TestServersOfConfigurationAreAmongWhatIsProtected(t *testing.T) {
 		"etc/sssd/sssd.conf":  "[domain/x]\nldap_uri = ldap://192.0.2.21, ldaps://ldap.example\n",
 	})
 	found := protectedBelow(t, root)
-	for prefix, want := range map[string]string{"192.0.2.20/32": "a server of the file system at /home", "192.0.2.21/32": "a directory server of this machine, which logins ask"} {
+	for prefix, want := range map[string]string{"192.0.2.20/32": `a server of the file system at "/home"`, "192.0.2.21/32": "a directory server of this machine, which logins ask"} {
 		if found[prefix] != want {
 			t.Errorf("%s: %q", prefix, found[prefix])
 		}
@@ -86,10 +86,10 @@ func TestMountsThatAUserMovesFarAway(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%v, %v", list, err)
 	}
-	if list[0].Prefix.Addr().String() != "192.0.2.23" || list[0].Why != "a server of the file system at a path that is too long to tell" {
+	if list[0].Prefix.Addr().String() != "192.0.2.23" || list[0].Why != `a server of the file system at "a path that is too long to tell"` {
 		t.Errorf("%+v", list[0])
 	}
-	if list[1].Prefix.Addr().String() != "192.0.2.20" || list[1].Why != "a server of the file system at /home" {
+	if list[1].Prefix.Addr().String() != "192.0.2.20" || list[1].Why != `a server of the file system at "/home"` {
 		t.Errorf("%+v", list[1])
 	}
 }

@@ -48,8 +48,8 @@ func TestReadOnlyFileSystemsAreThoseThatShouldBeWritable(t *testing.T) {
 		files  map[string]string
 		want   []string
 	}{
-		"root after an error":                {rootLost, map[string]string{"etc/fstab": fstabRoot}, []string{"/ (/dev/sda1: it is configured to be writable)"}},
-		"root mounted with rw by the kernel": {rootLost, map[string]string{"proc/cmdline": "ro quiet rw root=/dev/sda1\n"}, []string{"/ (/dev/sda1: it is configured to be writable)"}},
+		"root after an error":                {rootLost, map[string]string{"etc/fstab": fstabRoot}, []string{`"/" ("/dev/sda1": it is configured to be writable)`}},
+		"root mounted with rw by the kernel": {rootLost, map[string]string{"proc/cmdline": "ro quiet rw root=/dev/sda1\n"}, []string{`"/" ("/dev/sda1": it is configured to be writable)`}},
 		"mount alone is ro": {
 			"1 0 8:1 / / ro,relatime - ext4 /dev/sda1 rw\n", map[string]string{"etc/fstab": fstabRoot}, nil,
 		},
@@ -58,7 +58,7 @@ func TestReadOnlyFileSystemsAreThoseThatShouldBeWritable(t *testing.T) {
 		"nobody says anything":  {rootLost, nil, nil},
 		"kernel was told ro":    {rootLost, map[string]string{"proc/cmdline": "rw ro\n"}, nil},
 		"device is protected":   {rootLost, map[string]string{"etc/fstab": fstabRoot, "sys/dev/block/8:1/ro": "1\n"}, nil},
-		"device can be written": {rootLost, map[string]string{"etc/fstab": fstabRoot, "sys/dev/block/8:1/ro": "0\n"}, []string{"/ (/dev/sda1: it is configured to be writable)"}},
+		"device can be written": {rootLost, map[string]string{"etc/fstab": fstabRoot, "sys/dev/block/8:1/ro": "0\n"}, []string{`"/" ("/dev/sda1": it is configured to be writable)`}},
 		"snap, CD, container and sealed image": {
 			"1 0 7:0 / /snap/core/1 ro - squashfs /dev/loop0 ro\n2 0 11:0 / /media/cd ro - iso9660 /dev/sr0 ro\n" +
 				"3 0 0:88 / / ro - overlay overlay ro,lowerdir=a\n4 0 0:5 / /proc/sys ro - proc proc rw\n5 0 253:1 / /usr ro - ext4 /dev/dm-1 ro\n6 0 0:30 / /sys ro - sysfs sysfs ro\n",
@@ -72,15 +72,15 @@ func TestReadOnlyFileSystemsAreThoseThatShouldBeWritable(t *testing.T) {
 		},
 		"one row for a device, names with blanks": {
 			"1 0 8:2 / /my\\040data ro - xfs /dev/sdb1 ro\n2 0 8:2 /x /x ro - xfs /dev/sdb1 ro\n",
-			map[string]string{"etc/fstab": "/dev/sdb1 /my\\040data auto nofail 0 2\n/dev/sdb1 /x xfs defaults 0 0\n"}, []string{"/my data (/dev/sdb1: it is configured to be writable)"},
+			map[string]string{"etc/fstab": "/dev/sdb1 /my\\040data auto nofail 0 2\n/dev/sdb1 /x xfs defaults 0 0\n"}, []string{`"/my data" ("/dev/sdb1": it is configured to be writable)`},
 		},
-		"the file system says so itself": {"1 0 8:3 / /stick ro - ext4 /dev/sdc1 ro,emergency_ro\n", nil, []string{"/stick (/dev/sdc1: errors of the file system are recorded)"}},
+		"the file system says so itself": {"1 0 8:3 / /stick ro - ext4 /dev/sdc1 ro,emergency_ro\n", nil, []string{`"/stick" ("/dev/sdc1": errors of the file system are recorded)`}},
 		"ext4 counted errors": {
-			"1 0 8:4 / /old ro - ext4 /dev/sdd1 ro\n", map[string]string{"sys/fs/ext4/8:4/errors_count": "3\n", "sys/dev/block/8:4/size": "1\n"}, []string{"/old (/dev/sdd1: errors of the file system are recorded)"},
+			"1 0 8:4 / /old ro - ext4 /dev/sdd1 ro\n", map[string]string{"sys/fs/ext4/8:4/errors_count": "3\n", "sys/dev/block/8:4/size": "1\n"}, []string{`"/old" ("/dev/sdd1": errors of the file system are recorded)`},
 		},
 		"a user moved one far away": {
 			"1 0 8:3 / /home/eve" + strings.Repeat("/"+strings.Repeat(`\040`, 250), 75) + "/a ro - ext4 /dev/sdc1 ro,emergency_ro\n2 0 8:1 / / ro - ext4 /dev/sda1 ro\n",
-			map[string]string{"etc/fstab": fstabRoot}, []string{"/ (/dev/sda1: it is configured to be writable)", "a path that is too long to tell (/dev/sdc1: errors of the file system are recorded)"},
+			map[string]string{"etc/fstab": fstabRoot}, []string{`"/" ("/dev/sda1": it is configured to be writable)`, `"a path that is too long to tell" ("/dev/sdc1": errors of the file system are recorded)`},
 		},
 		"ext4 counted none": {
 			"1 0 8:4 / /old ro - ext4 /dev/sdd1 ro\n", map[string]string{"sys/fs/ext4/8:4/errors_count": "0\n", "sys/dev/block/8:4/size": "1\n"}, nil,

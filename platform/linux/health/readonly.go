@@ -13,6 +13,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 
 	"sentinel/internal/health"
+	"sentinel/internal/sanitize"
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/unix/hostfile"
 )
@@ -46,9 +47,9 @@ func (s source) readOnly(context.Context) (health.Reading, error) {
 		meant := listed && (kind == "" || kind == m.FSType)
 		switch {
 		case s.hasErrors(m):
-			r.Names = append(r.Names, mounts.PlaceOf(m)+" ("+m.Source+": errors of the file system are recorded)")
+			r.Names = append(r.Names, named(m, "errors of the file system are recorded"))
 		case meant && !s.writeProtected(device):
-			r.Names = append(r.Names, m.Mountpoint+" ("+m.Source+": it is configured to be writable)")
+			r.Names = append(r.Names, named(m, "it is configured to be writable"))
 		default:
 			continue
 		}
@@ -57,6 +58,12 @@ func (s source) readOnly(context.Context) (health.Reading, error) {
 	slices.Sort(r.Names)
 	r.Value = float64(len(r.Names))
 	return r, nil
+}
+
+// named is a mount with why it should be writable. Whoever labels a disk chooses where it is mounted.
+func named(m *mountinfo.Info, why string) string {
+	const most = 48 // characters
+	return sanitize.Quoted(mounts.PlaceOf(m), most) + " (" + sanitize.Quoted(m.Source, most) + ": " + why + ")"
 }
 
 // isWritableType reports whether kind is a type of file system on disk that the kernel can write to. Image
