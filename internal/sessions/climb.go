@@ -147,8 +147,8 @@ func (f *finder) idle(pid int) bool {
 	own := f.open(pid)
 	network := map[SocketID]bool{}
 	for _, id := range own.Sockets {
-		if _, known := f.sockets[id]; known {
-			network[id] = true
+		if k, known := f.sockets[id]; known {
+			network[k.connection()] = true
 		}
 	}
 	told := f.snapshot.Masters && !f.unread[pid]
@@ -338,9 +338,17 @@ func (f *finder) sharedIn(pid int) *holding {
 	return once(f.shared, pid, func() *holding { return f.newHolding(pid, f.acceptedOf(f.sharedAbove(pid))) })
 }
 
+// acceptedOf picks those that came in. Of a connection with several paths this machine may have begun some, to what
+// the other end says are its addresses too.
 func (f *finder) acceptedOf(list []SocketID) (came []SocketID) {
+	in := map[SocketID]bool{}
 	for _, id := range list {
-		if f.accepted(f.sockets[id]) {
+		if k := f.sockets[id]; f.accepted(k) {
+			in[k.connection()] = true
+		}
+	}
+	for _, id := range list {
+		if in[f.sockets[id].connection()] {
 			came = append(came, id)
 		}
 	}

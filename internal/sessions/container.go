@@ -3,6 +3,7 @@
 package sessions
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -124,7 +125,9 @@ func (w *walk) house(pid int, via SocketID, how string) {
 // beginsIn reports whether a session begins with a process of a container: it has opened the one connection that
 // it has, and nothing else that the session could come from.
 func (w *walk) beginsIn(pid int, via SocketID) bool {
-	k, open := w.sockets[via], slices.Clone(w.open(pid).Sockets)
-	slices.Sort(open)
-	return w.contained(k.Space) && !w.accepted(k) && !w.unread[pid] && len(slices.Compact(open)) == 1
+	k, open := w.sockets[via], map[SocketID]bool{}
+	for _, id := range w.open(pid).Sockets {
+		open[cmp.Or(w.sockets[id].PathOf, id)] = true
+	}
+	return w.contained(k.Space) && !w.accepted(k) && !w.unread[pid] && len(open) == 1
 }

@@ -314,6 +314,11 @@ func TestWhatCarriesASession(t *testing.T) {
 		ports     []Port
 	}{
 		"sshd": {func(*machine) {}, "203.0.113.7 own", []int{11, 12, 13}, []Port{{"tcp", 22}}},
+		"a connection with another path, which this machine began": {func(m *machine) {
+			m.tcp(3, "192.0.2.1:40000", "203.0.113.8:6000")
+			m.Sockets[len(m.Sockets)-1].PathOf = 2
+			m.files[11], m.files[12] = Files{Sockets: []SocketID{2, 3}}, Files{Sockets: []SocketID{2, 3}, Masters: []string{"pts/0"}}
+		}, "203.0.113.7 own, 203.0.113.8 own", []int{11, 12, 13}, []Port{{"tcp", 22}}},
 		"a server of root that holds the terminal": {func(m *machine) {
 			m.tcp(31, "[::]:23", "")
 			m.tcp(32, "[::ffff:192.0.2.1]:23", "[::ffff:203.0.113.9]:4000")
@@ -802,8 +807,13 @@ func TestSessionOfDropbearIsWhoLoggedIn(t *testing.T) {
 		"connected alone":    {func(*machine) {}, false},
 		"connected by inetd": {func(m *machine) { m.files[11] = Files{Sockets: []SocketID{2, 2, 2}} }, false},
 		"logs to the system": {func(m *machine) { m.files[11] = Files{Sockets: []SocketID{2, 77}} }, false},
-		"runs a command":     {func(m *machine) { m.process(12, 11, "rsync", "bob", "") }, true},
-		"has a terminal":     {func(m *machine) { m.files[11] = Files{Sockets: []SocketID{2}, Masters: []string{"pts/4"}} }, true},
+		"connected over two paths": {func(m *machine) {
+			m.tcp(3, "192.0.2.1:22", "203.0.113.8:5000")
+			m.Sockets[len(m.Sockets)-1].PathOf = 2
+			m.files[11] = Files{Sockets: []SocketID{2, 3}}
+		}, false},
+		"runs a command": {func(m *machine) { m.process(12, 11, "rsync", "bob", "") }, true},
+		"has a terminal": {func(m *machine) { m.files[11] = Files{Sockets: []SocketID{2}, Masters: []string{"pts/4"}} }, true},
 		"forwards a connection": {func(m *machine) {
 			m.tcp(3, "127.0.0.1:4000", "127.0.0.1:80")
 			m.files[11] = Files{Sockets: []SocketID{2, 3}}

@@ -3,6 +3,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"time"
@@ -98,7 +99,12 @@ type Socket struct {
 	Listening     bool
 	Established   bool // a TCP connection that both ends have agreed to
 	UID           int  // who made it; -1 if unknown
+	// PathOf is the socket that this one is another path of (MPTCP, RFC 8684), with other ends; 0 for most.
+	PathOf SocketID
 }
+
+// connection tells the connection that a socket is of, or one path of several.
+func (k Socket) connection() SocketID { return cmp.Or(k.PathOf, k.ID) }
 
 // A Login is what the system has recorded of one.
 type Login struct {

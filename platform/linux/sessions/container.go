@@ -64,7 +64,7 @@ func (r *reading) visit(ctx context.Context, name string) (sessions.Container, e
 	c := sessions.Container{Space: sessions.Space(len(r.spaces) + 1), Addresses: n.addresses}
 	r.spaces[name] = c
 	c.Sockets = n.in(c.Space)
-	r.sockets = append(r.sockets, c.Sockets...)
+	r.keep(c.Sockets)
 	return c, nil
 }
 

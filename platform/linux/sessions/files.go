@@ -23,6 +23,7 @@ func (r *reading) Open(ctx context.Context, pid int) (f sessions.Files, err erro
 	err = r.files.Files(pid, func(o procfs.OpenFile) bool {
 		if inode, ok := o.Socket(); ok {
 			f.Sockets = append(f.Sockets, sessions.SocketID(inode))
+			f.Sockets = append(f.Sockets, r.paths[sessions.SocketID(inode)]...)
 		} else if bytes.HasSuffix(o.Link, []byte("ptmx")) {
 			f.Masters = append(f.Masters, master(o.About())...)
 		}
@@ -44,14 +45,14 @@ func master(about []byte) []string {
 // Holders implements [sessions.Source]. The first question is answered for all sockets that another
 // may be about, since all processes have to be looked at for it.
 func (r *reading) Holders(ctx context.Context, list []sessions.Socket) (map[sessions.SocketID][]int, error) {
-	if r.wanted == nil || slices.ContainsFunc(list, func(k sessions.Socket) bool { return !r.wanted[uint64(k.ID)] }) {
+	if r.wanted == nil || slices.ContainsFunc(list, func(k sessions.Socket) bool { return !r.wanted[inodeOf(k.ID)] }) {
 		if err := r.findHolders(ctx, list); err != nil {
 			return nil, err
 		}
 	}
 	found := map[sessions.SocketID][]int{}
 	for _, k := range list {
-		for _, h := range r.holders[uint64(k.ID)] {
+		for _, h := range r.holders[inodeOf(k.ID)] {
 			found[k.ID] = append(found[k.ID], h.PID)
 		}
 	}
@@ -67,7 +68,7 @@ func (r *reading) Holders(ctx context.Context, list []sessions.Socket) (map[sess
 func (r *reading) findHolders(ctx context.Context, list []sessions.Socket) (err error) {
 	wanted := map[uint64]bool{}
 	for _, k := range list {
-		wanted[uint64(k.ID)] = true
+		wanted[inodeOf(k.ID)] = true
 	}
 	here := map[netip.AddrPort]bool{}
 	for _, k := range r.sockets {
@@ -75,7 +76,7 @@ func (r *reading) findHolders(ctx context.Context, list []sessions.Socket) (err 
 	}
 	for _, k := range r.sockets {
 		if remote := plain(k.Remote); r.nested || k.Listening || here[remote] || remote.Addr().IsLoopback() || r.own[remote.Addr()] {
-			wanted[uint64(k.ID)] = true
+			wanted[inodeOf(k.ID)] = true
 		}
 	}
 	maps.Copy(wanted, r.wanted)

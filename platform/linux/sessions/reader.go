@@ -79,6 +79,8 @@ type reading struct {
 	flows   func(ctx context.Context, ports []uint16) (conntrack.Table, error)
 	talks   func() (conntrack.Table, error) // nil until somebody asks
 
+	paths map[sessions.SocketID][]sessions.SocketID // of connections with several: the others, by the first
+
 	spaces   map[string]sessions.Container // network namespaces that were read, by name, without their sockets
 	entered  []*os.File                    // those of containers
 	pidsSeen []int
@@ -112,7 +114,7 @@ func (r *reading) Read(ctx context.Context) (sessions.Snapshot, error) {
 	}
 	s.Logins, s.Unread = r.logins()
 	r.elsewhere(ctx, table, &s)
-	r.sockets = s.Sockets
+	r.keep(s.Sockets)
 	for _, a := range slices.Concat(append(slices.Collect(maps.Values(s.Elsewhere)), s.Addresses)...) {
 		r.own[a.Unmap().WithZone("")] = true
 	}
@@ -149,14 +151,18 @@ func hint(text string) []netip.Addr {
 
 // sockets lists the TCP and UDP sockets that a process may hold.
 func sockets(ctx context.Context) (list []sessions.Socket, err error) {
+	met := map[uint64][]ends{}
 	for name, protocol := range map[string]uint8{"tcp": unix.IPPROTO_TCP, "udp": unix.IPPROTO_UDP} {
 		err := sockdiag.Dump(ctx, protocol, func(d sockdiag.Socket) {
-			if d.Inode == 0 {
+			n := len(met[d.Inode])
+			if d.Inode == 0 || slices.Contains(met[d.Inode], endsOf(d)) {
 				return
 			}
+			met[d.Inode] = append(met[d.Inode], endsOf(d))
 			list = append(list, sessions.Socket{
-				ID: sessions.SocketID(d.Inode), Protocol: name, Local: d.Local, Remote: d.Remote, UID: d.UID,
+				ID: pathID(d.Inode, n), Protocol: name, Local: d.Local, Remote: d.Remote, UID: d.UID,
 				Listening: name == "tcp" && d.State == stateListen, Established: name == "tcp" && agreed(d.State),
+				PathOf: firstPath(d.Inode, n),
 			})
 		})
 		if err != nil {
@@ -249,11 +255,11 @@ func (r *reading) Tunnels(ctx context.Context, c sessions.Connection) ([]session
 
 // Traffic implements [sessions.Source].
 func (r *reading) Traffic(ctx context.Context) (map[sessions.SocketID]sessions.Traffic, error) {
-	all := map[sessions.SocketID]sessions.Traffic{}
+	all, known := map[sessions.SocketID]sessions.Traffic{}, r.byPath()
 	dump := func() error {
 		return sockdiag.DumpTraffic(ctx, func(d sockdiag.Socket) {
-			if d.Inode != 0 && d.Traffic != nil {
-				all[sessions.SocketID(d.Inode)] = sessions.Traffic(*d.Traffic)
+			if id, ok := known[path{d.Inode, endsOf(d)}]; ok && d.Traffic != nil {
+				all[id] = sessions.Traffic(*d.Traffic)
 			}
 		})
 	}
