@@ -24,7 +24,18 @@ import (
 // Bounds of a look at what all processes call themselves, and how many are looked at together.
 const (
 	claimsTime = 500 * time.Millisecond
+	unreadTime = 250 * time.Millisecond // after that, without their memory
 	together   = 64
+)
+
+// Bounds of waiting for the memory of processes, which comes on top of claimsTime: for one at first, and
+// for those that did not answer then once all others were looked at; and how many may be stuck before
+// those of people are not asked any more.
+const (
+	firstPatience = 20 * time.Millisecond
+	firstStuck    = 12
+	lastPatience  = 100 * time.Millisecond
+	lastStuck     = 4
 )
 
 // Why not all processes were looked at.
@@ -92,18 +103,34 @@ func (s *Source) disguises(ctx context.Context, most time.Duration) ([]Disguised
 	if err != nil {
 		return nil, err
 	}
-	l := &look{Source: s, until: time.Now().Add(most), headless: map[int]bool{}, start: map[int]uint64{}, leader: map[int]int{}}
+	l := &look{Source: s.hasty(firstPatience, firstStuck), until: time.Now().Add(most), locked: map[int]bool{}, headless: map[int]bool{}, start: map[int]uint64{}, leader: map[int]int{}}
 	for _, p := range table {
 		l.headless[p.PID], l.start[p.PID] = p.Headless, p.Start
 	}
 	l.mounts = s.mountsHere()
 	if err = l.judgeAll(ctx, newestFirst(table)); err == nil {
+		err = l.askAgain(ctx)
+	}
+	if err == nil {
 		err = l.judgeAgain(ctx)
 	}
-	if errors.Is(err, errManyClaims) { // mostly because of these
-		err = cmp.Or(untold(l.stuck), err)
+	return l.found, all(err, unseen(privilege.EffectiveUID(), l.barred), unknown(l.unread, l.why), untold(l.stuck))
+}
+
+// all is each of the errors, in one sentence.
+func all(errs ...error) (all error) {
+	for _, err := range errs {
+		if all != nil && err != nil {
+			err = fmt.Errorf("%w; %w", all, err)
+		}
+		all = cmp.Or(err, all)
 	}
-	return l.found, cmp.Or(err, unseen(privilege.EffectiveUID(), l.barred), unknown(l.unread, l.why), untold(l.stuck))
+	return all
+}
+
+// hasty is s with another patience for the memory of processes.
+func (s *Source) hasty(patience time.Duration, stuck int) *Source {
+	return &Source{root: s.root, proc: s.proc.Hasty(patience, stuck), names: s.names, boot: s.boot}
 }
 
 // newestFirst lists the processes that run a program.
@@ -130,6 +157,7 @@ type look struct {
 	unread []processes.Claim // their programs cannot be seen for another reason
 	why    error             // that of the first of them
 	stuck  []processes.Claim // what they call themselves cannot be read
+	locked map[int]bool      // their PIDs
 	again  []processes.Claim // the thread has ended that was looked at, and they have not
 
 	mounts   map[uint64]bool // those of the system, by number; nil where they are not known
@@ -169,7 +197,7 @@ func (l *look) whole(c processes.Claim) processes.Claim {
 }
 
 func (l *look) judgeAll(ctx context.Context, running []processes.Claim) error {
-	var plain, odd []processes.Claim
+	var odd, apart, plain []processes.Claim
 	for some := range slices.Chunk(running, together) {
 		if err := l.late(ctx); err != nil {
 			return err
@@ -190,33 +218,49 @@ func (l *look) judgeAll(ctx context.Context, running []processes.Claim) error {
 				l.bar(c, faces[i].Err)
 			case c.Plain():
 				plain = append(plain, c)
+			case c.Apart:
+				apart = append(apart, c)
 			default:
 				odd = append(odd, c)
 			}
 		}
 	}
-	for _, list := range [][]processes.Claim{odd, plain} {
-		if err := l.titles(ctx, list); err != nil {
-			return err
-		}
+	if rest, err := l.titles(ctx, odd); err != nil {
+		l.judgeUnread(rest)
+		return err
 	}
-	return nil
+	_, err := l.titles(ctx, append(apart, plain...))
+	return err
 }
 
-// titles judges processes by their first arguments, too.
-func (l *look) titles(ctx context.Context, list []processes.Claim) error {
+// titles judges processes by their first arguments, too, and returns those that there was no time for.
+func (l *look) titles(ctx context.Context, list []processes.Claim) (rest []processes.Claim, err error) {
 	for some := range slices.Chunk(list, together) {
 		if err := l.late(ctx); err != nil {
-			return err
+			return list, err
 		}
+		list = list[len(some):]
 		for _, c := range l.titled(some) {
-			if err := l.late(ctx); err != nil { // a table of mounts takes a user's time
-				return err
+			if err := l.late(ctx); err != nil && c.Apart { // a table of mounts takes a user's time
+				return list, err
 			}
 			l.judge(c)
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// judgeUnread judges those that there was no time for by their names and the paths of their programs alone:
+// reading the memory of others can be made slow by their users.
+func (l *look) judgeUnread(list []processes.Claim) {
+	until := time.Now().Add(unreadTime)
+	l.Source = l.hasty(0, 0)
+	for _, c := range list {
+		l.tell(c) //nolint:errcheck // that not all are known is said
+		if time.Now().After(until) {
+			return
+		}
+	}
 }
 
 // titled adds the first arguments of processes, and leaves out those that have ended.
@@ -243,9 +287,10 @@ func pidsOf(some []processes.Claim) []int {
 	return pids
 }
 
-// late says why a look goes on no longer.
+// late says why a look goes on no longer. What it waited for processes that are stuck is no time of the
+// others: anybody could take it from them.
 func (l *look) late(ctx context.Context) error {
-	if ctx.Err() == nil && time.Now().After(l.until) {
+	if ctx.Err() == nil && time.Now().After(l.until.Add(l.proc.Waited())) {
 		return errManyClaims
 	}
 	return ctx.Err()
@@ -268,21 +313,25 @@ func (l *look) bar(c processes.Claim, err error) {
 
 // lock notes a process whose memory is kept from being read, once.
 func (l *look) lock(c processes.Claim) {
-	if !slices.ContainsFunc(l.stuck, func(other processes.Claim) bool { return other.PID == c.PID }) {
-		l.stuck = append(l.stuck, c)
+	if !l.locked[c.PID] {
+		l.locked[c.PID], l.stuck = true, append(l.stuck, c)
 	}
 }
 
-// judge judges a process. What was read of a thread that has ended meanwhile does not count.
+// judge judges a process, and notes one that it cannot judge.
 func (l *look) judge(c processes.Claim) {
-	disguise, how, err := l.verdict(c)
-	if err = cmp.Or(err, l.lasted(c)); err != nil {
+	if err := l.tell(c); err != nil {
 		l.bar(c, err)
-		return
 	}
-	if disguise != processes.NoDisguise {
+}
+
+// tell says what a process hides. What was read of a thread that has ended meanwhile does not count.
+func (l *look) tell(c processes.Claim) error {
+	disguise, how, err := l.verdict(c)
+	if err = cmp.Or(err, l.lasted(c)); err == nil && disguise != processes.NoDisguise {
 		l.found = append(l.found, Disguised{l.whole(c).PID, c.Name, disguise, how})
 	}
+	return err
 }
 
 // verdict finds out no more about a process than it takes: whose it is is cheaper to ask for than what

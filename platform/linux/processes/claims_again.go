@@ -6,6 +6,7 @@ package processes
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"sentinel/internal/processes"
@@ -52,6 +53,30 @@ func (l *look) judgeAgain(ctx context.Context) error {
 		l.bar(c, procfs.ErrThreadsChange)
 	}
 	return nil
+}
+
+// askAgain waits longer for those whose memory was not read at once, which a busy machine brings about, too: last,
+// so that this takes nothing from others. Those that are known to be disguised stay untold as well.
+func (l *look) askAgain(ctx context.Context) error {
+	stuck, known := l.stuck, map[int]bool{}
+	for _, d := range l.found {
+		known[d.PID] = true
+	}
+	l.until = l.until.Add(l.proc.Waited())
+	l.Source, l.stuck, l.locked = l.hasty(lastPatience, lastStuck), nil, map[int]bool{}
+	var some []processes.Claim
+	for _, c := range stuck {
+		if known[c.PID] {
+			l.lock(c)
+		} else {
+			some = append(some, claimOf(c.PID, c.Name))
+		}
+	}
+	err := l.judgeAll(ctx, some)
+	if errors.Is(err, errManyClaims) {
+		l.stuck, err = stuck, nil
+	}
+	return err
 }
 
 // lasted says whether a thread that was looked at in the place of a process has ended meanwhile: what a

@@ -48,6 +48,9 @@ const unknownUser = -1
 
 // A memoryReader reads from the memory of processes and gives up those that are stuck.
 type memoryReader struct {
+	each time.Duration // patience for one process; without any none is asked
+	most int           // that may be stuck before those of people are not asked
+
 	mu     sync.Mutex
 	waited time.Duration
 	pids   map[int]bool // that are stuck
@@ -55,7 +58,22 @@ type memoryReader struct {
 }
 
 func newMemoryReader() *memoryReader {
-	return &memoryReader{pids: map[int]bool{}, byUser: map[int]int{}}
+	return &memoryReader{each: readPatience, most: maxStuck, pids: map[int]bool{}, byUser: map[int]int{}}
+}
+
+// Hasty returns fs with a patience of its own, and without what is known to be stuck: for who asks all and
+// can come back to those that do not answer at once. Without any patience none is asked.
+func (fs FS) Hasty(each time.Duration, most int) FS {
+	fs.memory = newMemoryReader()
+	fs.memory.each, fs.memory.most = each, most
+	return fs
+}
+
+// Waited is how long was waited for what is stuck.
+func (fs FS) Waited() time.Duration {
+	fs.memory.mu.Lock()
+	defer fs.memory.mu.Unlock()
+	return fs.memory.waited
 }
 
 // An outcome is what came of reading from the memory of a process.
@@ -93,8 +111,9 @@ func readUntilStuck[T any](m *memoryReader, pids []int, user func(pid int) int, 
 			}
 		}
 	}()
-	for seen := -1; ; {
-		timer, began := time.NewTimer(m.patience()), time.Now()
+	began := time.Now() // of the wait for the process that is read
+	for last, seen := began, 0; ; {
+		timer := time.NewTimer(m.patience())
 		select {
 		case <-done:
 			timer.Stop()
@@ -102,12 +121,12 @@ func readUntilStuck[T any](m *memoryReader, pids []int, user func(pid int) int, 
 		case <-timer.C:
 		}
 		at := int(read.Load())
-		if (at == seen || at == 0) && at < len(pids) {
+		if at == seen && at < len(pids) {
 			abandoned.Store(true)
 			m.giveUp(pids[at], user(pids[at]), time.Since(began))
 			return append(slices.Clone(outcomes[:at]), outcome[T]{err: ErrStuck})
 		}
-		seen = at
+		began, last, seen = last, time.Now(), at
 	}
 }
 
@@ -119,13 +138,13 @@ func (m *memoryReader) readOne(pid int, user func(pid int) int, open func(pid in
 
 // refuses reports whether a process is not asked, because it was stuck or too many others were.
 func (m *memoryReader) refuses(pid int, user func(pid int) int) bool {
-	if m.stuck() == 0 {
-		return false
+	if m.each == 0 || m.stuck() == 0 {
+		return m.each == 0
 	}
 	uid := user(pid)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.pids[pid] || m.byUser[uid] >= maxStuckUser || len(m.pids) >= maxStuck && !SystemAccount(uid)
+	return m.pids[pid] || m.byUser[uid] >= maxStuckUser || len(m.pids) >= m.most && !SystemAccount(uid)
 }
 
 func (m *memoryReader) stuck() int {
@@ -138,7 +157,7 @@ func (m *memoryReader) stuck() int {
 func (m *memoryReader) patience() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return max(leastPatience, min(readPatience, totalPatience-m.waited))
+	return max(leastPatience, min(m.each, totalPatience-m.waited))
 }
 
 func (m *memoryReader) giveUp(pid, uid int, waited time.Duration) {

@@ -71,7 +71,7 @@ func TestTheProcessesAroundAStuckOneAreRead(t *testing.T) {
 				}
 			}
 		}
-		if m.waited != 2*readPatience {
+		if m.waited != 4*readPatience { // each is waited for from when it may have been begun to be read
 			t.Errorf("waited %v", m.waited)
 		}
 		close(end) // what was given up ends without going on
