@@ -30,6 +30,7 @@ type Table struct {
 	Samples     []Sample
 	MemoryTotal uint64 // bytes of the machine; 0 when it could not be read
 	Hidden      bool   // the system hides processes of other users from this one
+	Unread      error  // which processes are left out, as they could not be read in time; nil for none
 	// Busy is what all processes of the machine have used since boot; 0 where that is not known, or where
 	// Samples does not have all of them.
 	Busy time.Duration

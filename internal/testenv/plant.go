@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -57,4 +58,20 @@ func Plant(t testing.TB, files map[string]string) (root string) {
 		}
 	}
 	return root
+}
+
+// PlantStuck makes a file that cannot be opened for reading before the test has ended.
+func PlantStuck(t testing.TB, path string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil { // ENXIO where nobody reads
+			f.Close()
+		}
+	})
 }

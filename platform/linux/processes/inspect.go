@@ -113,7 +113,7 @@ func (r *reading) begin(ctx context.Context) (err error) {
 			r.lacks("open_files", err)
 		}
 	}
-	all, err := r.proc.Processes(ctx)
+	all, _, err := r.proc.Processes(ctx)
 	if err != nil {
 		return err
 	}

@@ -6,15 +6,20 @@
 package processes
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"sentinel/internal/processes"
+	"sentinel/internal/sanitize"
 	"sentinel/platform/linux/accounts"
 	"sentinel/platform/linux/procfs"
 )
@@ -37,8 +42,9 @@ type Source struct {
 
 // A snapshot is a table, and what all processes had used when it was read.
 type snapshot struct {
-	rows []procfs.Process
-	busy time.Duration // 0 where the rows are not all of the machine
+	rows  []procfs.Process
+	stuck []int         // processes that could not be read in time
+	busy  time.Duration // 0 where the rows are not all of the machine
 }
 
 var _ processes.Source = (*Source)(nil)
@@ -91,12 +97,12 @@ func (s *Source) read(ctx context.Context, age time.Duration) (snapshot, error) 
 	}
 	at := time.Now()
 	cpu, busyErr := s.proc.CPU()
-	rows, err := s.proc.Processes(ctx)
+	rows, stuck, err := s.proc.Processes(ctx)
 	if err != nil {
 		return snapshot{}, err
 	}
-	s.at, s.last = at, snapshot{rows: rows}
-	if busyErr == nil && slices.ContainsFunc(rows, isKernel) {
+	s.at, s.last = at, snapshot{rows: rows, stuck: stuck}
+	if busyErr == nil && len(stuck) == 0 && slices.ContainsFunc(rows, isKernel) {
 		s.last.busy = time.Duration(cpu.Tasks) * tick
 	}
 	return s.last, nil
@@ -109,6 +115,26 @@ func isKernel(p procfs.Process) bool {
 	return p.PID == 2 && p.Flags&kernelThread != 0
 }
 
+// unread says whose processes are not in a table, as they could not be read in time.
+func (s *Source) unread(stuck []int) error {
+	if len(stuck) == 0 {
+		return nil
+	}
+	names, _ := s.names() //nolint:errcheck // a user without a name is shown as a number
+	byUser := map[string]int{}
+	for _, pid := range stuck {
+		byUser[cmp.Or(names.Name(s.proc.Owner(pid)), "unknown users")]++
+	}
+	var of []string
+	for _, user := range slices.Sorted(maps.Keys(byUser)) {
+		of = append(of, fmt.Sprintf("%d of %s", byUser[user], user))
+	}
+	return errors.New("processes are kept from being read, perhaps by a dead file system, and are left out: " + sanitize.Text(strings.Join(of, ", "), maxUnread))
+}
+
+// maxUnread bounds that list, in runes.
+const maxUnread = 200
+
 // Table implements [processes.Source].
 func (s *Source) Table(ctx context.Context) (processes.Table, error) {
 	last, err := s.read(ctx, sampled)
@@ -116,7 +142,7 @@ func (s *Source) Table(ctx context.Context) (processes.Table, error) {
 		return processes.Table{}, err
 	}
 	rows := last.rows
-	t := processes.Table{Samples: make([]processes.Sample, len(rows)), Busy: last.busy}
+	t := processes.Table{Samples: make([]processes.Sample, len(rows)), Busy: last.busy, Unread: s.unread(last.stuck)}
 	if m, err := s.proc.Memory(); err == nil {
 		t.MemoryTotal, t.HugeBytes = m.Total, m.HugeUsed
 	}

@@ -29,6 +29,7 @@ var ErrFormat = errors.New("unexpected format")
 type FS struct {
 	dir    string
 	memory *memoryReader
+	stats  *memoryReader // of their stat files
 	users  accounts
 	// filesTime bounds the reading of open files, of the system's processes and of all others.
 	filesTime time.Duration
@@ -39,7 +40,7 @@ const filesTime = 3 * time.Second
 
 // New returns the /proc below root; root is "/" on a live system.
 func New(root string) FS {
-	return FS{filepath.Join(root, "proc"), newMemoryReader(), accountsOf(root), filesTime}
+	return FS{filepath.Join(root, "proc"), newMemoryReader(), newStatReader(), accountsOf(root), filesTime}
 }
 
 func (fs FS) path(parts ...string) string {
@@ -51,6 +52,9 @@ func (fs FS) read(parts ...string) ([]byte, error) { return fs.readUpTo(maxFile,
 // readUpTo makes three system calls where os.File makes nine: it would register each file with the poller.
 func (fs FS) readUpTo(limit int64, parts ...string) ([]byte, error) {
 	path := fs.path(parts...)
+	if pid, err := strconv.Atoi(parts[0]); err == nil && fs.stats.knows(pid) {
+		return nil, &os.PathError{Op: "open", Path: path, Err: ErrStuck}
+	}
 	fd, err := retry(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}

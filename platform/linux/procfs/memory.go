@@ -16,6 +16,7 @@ import (
 // its address space (proc_pid_cmdline_read in fs/proc/base.c). A thread that waits for a page of a
 // network or FUSE file may hold that lock for as long as the file's server likes, so everybody
 // may have a process that nobody can read.
+// The same goes for its other files: see [FS.Processes].
 var ErrStuck = errors.New("its memory is locked, perhaps by a thread that waits for a dead file system")
 
 // Bounds of waiting for the memory of processes. A read that is stuck keeps a thread of its own until
@@ -59,6 +60,10 @@ type memoryReader struct {
 
 func newMemoryReader() *memoryReader {
 	return &memoryReader{each: readPatience, most: maxStuck, pids: map[int]bool{}, byUser: map[int]int{}}
+}
+
+func newStatReader() *memoryReader {
+	return &memoryReader{each: statPatience, most: mostStuck, pids: map[int]bool{}, byUser: map[int]int{}}
 }
 
 // Hasty returns fs with a patience of its own, and without what is known to be stuck: for who asks all and
@@ -144,7 +149,14 @@ func (m *memoryReader) refuses(pid int, user func(pid int) int) bool {
 	uid := user(pid)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.pids[pid] || m.byUser[uid] >= maxStuckUser || len(m.pids) >= m.most && !SystemAccount(uid)
+	return m.pids[pid] || m.byUser[uid] >= maxStuckUser && uid != 0 || len(m.pids) >= m.most && !SystemAccount(uid)
+}
+
+// knows reports whether a process was stuck.
+func (m *memoryReader) knows(pid int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pids[pid]
 }
 
 func (m *memoryReader) stuck() int {

@@ -30,22 +30,3 @@ func pathOf(pid int, name string) (path [32]byte) {
 	copy(path[len(digits):len(path)-1], name) // the array keeps its final NUL
 	return path
 }
-
-// readAtOnce is readFile for a file that the kernel makes without waiting for anything, as it does
-// /proc/PID/stat (do_task_stat, fs/proc/array.c), but not what takes the lock of an address space. The
-// runtime is not told of its system calls: of thousands in a row, that costs a tenth, most of it
-// because it takes the processor from a thread that is in one and hands it to another.
-func (d dirHandle) readAtOnce(pid int, name string, buf []byte) ([]byte, error) {
-	path := pathOf(pid, name)
-	fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT, uintptr(d),
-		uintptr(unsafe.Pointer(&path[0])), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0) //nolint:gosec // arguments of a system call
-	if errno != 0 {
-		return nil, errno
-	}
-	n, _, errno := unix.RawSyscall(unix.SYS_READ, fd, uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))) //nolint:gosec // as above
-	unix.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)                                                              //nolint:errcheck // only read from
-	if errno != 0 {
-		return nil, errno
-	}
-	return buf[:n], nil
-}

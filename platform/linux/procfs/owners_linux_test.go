@@ -165,7 +165,7 @@ func TestHiddenProcessesAreDeniedAndNotAbsent(t *testing.T) {
 	if len(got.ByInode) != 0 || !got.Denied || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
-	list, err := New("/").Processes(t.Context())
+	list, _, err := New("/").Processes(t.Context())
 	if !slices.ContainsFunc(list, func(p Process) bool { return p.PID == os.Getpid() }) || err != nil {
 		t.Errorf("got %+v, %v; want this process among them", list, err)
 	}

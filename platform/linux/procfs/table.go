@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,49 +20,81 @@ type Process struct {
 	Read time.Time
 }
 
+// Bounds of waiting for the stat files of processes, as those for their memory.
+const (
+	statPatience = 250 * time.Millisecond
+	mostStuck    = 20
+)
+
 // Processes reads the stat file of every process, in directory order. Processes that end meanwhile
-// are left out. Each process costs an open, a read and a close (7 µs), which readAtOnce makes.
-func (fs FS) Processes(ctx context.Context) ([]Process, error) {
+// are left out. Each process costs an open, a read and a close (7 µs).
+//
+// Everybody can have processes whose stat file nobody gets to read: since Linux 6.18 at the latest it waits for the
+// process to begin another program (do_task_stat, fs/proc/array.c), which waits as it closes files of a FUSE file
+// system. And whoever lists a directory in /proc into memory that such a file system serves keeps all others from
+// it. Those are given up, and returned apart.
+func (fs FS) Processes(ctx context.Context) (table []Process, stuck []int, err error) {
 	dir, err := openDir(fs.dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer dir.close()
+	known := fs.stats.stuck()
+	defer func() {
+		if fs.stats.stuck() == known {
+			dir.close() // what was given up may still use it
+		}
+	}()
 	pids, err := dir.numbers(nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	table := make([]Process, 0, len(pids))
-	buf := make([]byte, 4096)
-	for i, pid := range pids {
-		if i%256 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
+	table = make([]Process, 0, len(pids))
+	rows := readEach(fs.stats, pids, fs.Owner, func(pid int) (Process, error) {
+		if ctx.Err() != nil {
+			return Process{}, ctx.Err()
 		}
-		p, err := dir.process(pid, buf)
-		if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
-			return nil, fmt.Errorf("read processes: %w", err)
+		buf := statBuffers.Get().(*[4096]byte)
+		defer statBuffers.Put(buf)
+		return dir.process(pid, buf[:])
+	})
+	for i, r := range rows {
+		switch {
+		case ctx.Err() != nil:
+			return nil, stuck, ctx.Err()
+		case errors.Is(r.err, unix.EMFILE), errors.Is(r.err, unix.ENFILE):
+			return nil, stuck, fmt.Errorf("read processes: %w", r.err)
+		case errors.Is(r.err, ErrStuck):
+			stuck = append(stuck, pids[i])
+		case r.err == nil:
+			if r.value.Headless {
+				fs.revive(&r.value.ProcessStat)
+			}
+			table = append(table, r.value)
 		}
-		if err != nil {
-			continue
-		}
-		if p.Headless {
-			fs.revive(&p.ProcessStat)
-		}
-		table = append(table, p)
 	}
 	if len(table) == 0 {
-		return nil, errNoProcesses
+		return nil, stuck, errNoProcesses
 	}
-	return table, nil
+	return table, stuck, nil
+}
+
+// statBuffers are for one process each: what was given up keeps its own.
+var statBuffers = sync.Pool{New: func() any { return new([4096]byte) }}
+
+// Owner returns the user whose rights a process has, as [FS.User] has users: its directory tells that of one that is
+// stuck, too. It is -1 where that cannot be read.
+func (fs FS) Owner(pid int) int {
+	uid, err := fs.ownerOf(pid, "")
+	if err != nil {
+		return unknownUser
+	}
+	return fs.users.of(uid)
 }
 
 var errNoProcesses = errors.New("/proc holds no readable process: is it mounted, and without hidepid?")
 
 func (d dirHandle) process(pid int, buf []byte) (Process, error) {
-	raw, err := d.readAtOnce(pid, "/stat", buf)
-	if errors.Is(err, unix.EINTR) {
-		raw, err = d.readFile(pid, "/stat", buf)
-	}
+	raw, err := d.readFile(pid, "/stat", buf)
 	if err != nil {
 		return Process{}, err
 	}

@@ -9,16 +9,21 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/testenv"
 )
 
 const hosts = "../../../testdata/hosts/"
 
 func byPID(t *testing.T, root string) map[int]Process {
 	t.Helper()
-	list, err := New(root).Processes(t.Context())
+	list, _, err := New(root).Processes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +57,35 @@ func TestProcessTableOfALaptop(t *testing.T) {
 	}
 }
 
+// Everybody can have processes that nobody gets to read: these hide no other.
+func TestProcessTableOfAMachineWithStuckProcesses(t *testing.T) {
+	line := func(pid string) string { return strings.Replace(statLine("x"), "812", pid, 1) }
+	root := testenv.Plant(t, map[string]string{"proc/1/stat": line("1"), "proc/50/stat": line("50"), "proc/900/stat": line("900")})
+	stuck := []int{40, 60}
+	for _, pid := range stuck {
+		testenv.PlantStuck(t, filepath.Join(root, "proc", strconv.Itoa(pid), "stat"))
+	}
+	fs := New(root)
+	for range 2 { // those that are known are left alone
+		list, apart, err := fs.Processes(t.Context())
+		var pids []int
+		for _, p := range list {
+			pids = append(pids, p.PID)
+		}
+		slices.Sort(pids)
+		slices.Sort(apart)
+		if !slices.Equal(pids, []int{1, 50, 900}) || !slices.Equal(apart, stuck) || err != nil {
+			t.Errorf("%d, apart %d, %v", pids, apart, err)
+		}
+	}
+	if _, err := fs.Link(stuck[0], "exe"); !errors.Is(err, ErrStuck) {
+		t.Errorf("the program of one: %v", err)
+	}
+	if _, err := fs.Process(stuck[0]); !errors.Is(err, ErrStuck) {
+		t.Errorf("one: %v", err)
+	}
+}
+
 func TestProcessTableLeavesOutWhatIsNoProcess(t *testing.T) {
 	root := t.TempDir()
 	for pid, stat := range map[string]string{"7": "", "8": statLine("not 8"), "812": statLine("x"), "self": statLine("x"), "9": "garbage"} {
@@ -74,13 +108,13 @@ func TestProcessTableLeavesOutWhatIsNoProcess(t *testing.T) {
 
 func TestProcessTableIsNeverEmptyWithoutAnError(t *testing.T) {
 	root := t.TempDir()
-	if _, err := New(root).Processes(t.Context()); !errors.Is(err, os.ErrNotExist) {
+	if _, _, err := New(root).Processes(t.Context()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no /proc: %v", err)
 	}
 	if err := os.Mkdir(filepath.Join(root, "proc"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := New(root).Processes(t.Context()); err == nil {
+	if got, _, err := New(root).Processes(t.Context()); err == nil {
 		t.Errorf("an empty /proc: %v", got)
 	}
 }
@@ -88,7 +122,7 @@ func TestProcessTableIsNeverEmptyWithoutAnError(t *testing.T) {
 func TestProcessTableStopsWhenItsCallerDoes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := New(hosts + "laptop").Processes(ctx); !errors.Is(err, context.Canceled) {
+	if got, _, err := New(hosts + "laptop").Processes(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }

@@ -157,6 +157,9 @@ func (fs FS) one(pid int, name string) (uint64, error) {
 
 // Link reads a symbolic link of a process, such as cwd, fd/3 or ns/net.
 func (fs FS) Link(pid int, name string) (string, error) {
+	if fs.stats.knows(pid) {
+		return "", ErrStuck
+	}
 	return os.Readlink(fs.path(strconv.Itoa(pid), name))
 }
 

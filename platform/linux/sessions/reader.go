@@ -92,7 +92,7 @@ var _ sessions.Source = (*reading)(nil)
 
 // Read implements [sessions.Source].
 func (r *reading) Read(ctx context.Context) (sessions.Snapshot, error) {
-	table, err := r.proc.Processes(ctx)
+	table, stuck, err := r.proc.Processes(ctx)
 	if err != nil {
 		return sessions.Snapshot{}, err
 	}
@@ -113,6 +113,7 @@ func (r *reading) Read(ctx context.Context) (sessions.Snapshot, error) {
 		return s, err
 	}
 	s.Logins, s.Unread = r.logins()
+	s.Unread = append(s.Unread, r.unread(stuck)...)
 	r.elsewhere(ctx, table, &s)
 	r.keep(s.Sockets)
 	for _, a := range slices.Concat(append(slices.Collect(maps.Values(s.Elsewhere)), s.Addresses)...) {
@@ -121,6 +122,16 @@ func (r *reading) Read(ctx context.Context) (sessions.Snapshot, error) {
 	s.Users = r.users()
 	s.Hint = hint(os.Getenv("SSH_CONNECTION"))
 	return s, nil
+}
+
+// unread says which processes could not be read in time: those of the system, since users choose it for theirs.
+func (r *reading) unread(stuck []int) (list []string) {
+	for _, pid := range stuck {
+		if procfs.SystemAccount(r.proc.Owner(pid)) {
+			list = append(list, fmt.Sprintf("what process %d carries is not known (%v)", pid, procfs.ErrStuck))
+		}
+	}
+	return list
 }
 
 // users lists the accounts that have called this run: whoever runs sudo or run0 is named by them, and
