@@ -53,15 +53,6 @@ func runRecord(ctx context.Context, s session, call invocation) (document, error
 	if err := ring.Make(); err != nil {
 		return nil, notKept(err)
 	}
-	release, err := lockfile.Exclude(ctx, filepath.Join(dir, "lock"), recordWait)
-	if errors.As(err, new(lockfile.BusyError)) {
-		d.Details = "Another run is taking a sample."
-		return d, nil
-	}
-	if err != nil {
-		return nil, notKept(err)
-	}
-	defer release()
 	last, err := recorder.ReadLast(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		d.Unavailable.Add("last_sample", err)
@@ -71,6 +62,20 @@ func runRecord(ctx context.Context, s session, call invocation) (document, error
 	taken, gaps, err := recorder.Take(ctx, sources, last)
 	if err != nil {
 		return nil, err
+	}
+	// Nothing that users can hold up is read under the lock.
+	release, err := lockfile.Exclude(ctx, filepath.Join(dir, "lock"), recordWait)
+	if errors.As(err, new(lockfile.BusyError)) {
+		d.Details = "Another run is keeping a sample."
+		return d, nil
+	}
+	if err != nil {
+		return nil, notKept(err)
+	}
+	defer release()
+	if now, err := recorder.ReadLast(dir); err == nil && !now.Same(last) {
+		d.Details = "Another run has kept a sample meanwhile."
+		return d, nil
 	}
 	if err := ring.Append(taken.Sample, func() error { return taken.Save(dir) }); err != nil {
 		return nil, notKept(err)

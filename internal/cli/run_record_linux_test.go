@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"sentinel/internal/host/local"
 	"sentinel/internal/lockfile"
 	"sentinel/internal/ops"
+	"sentinel/internal/processes"
 	"sentinel/internal/recorder"
 	"sentinel/internal/schema"
 )
@@ -140,12 +142,45 @@ func TestASecondRecorderGoesAway(t *testing.T) {
 	}
 	d, _, status := p.document(t, "", "--record", "--json")
 	release()
-	if status != 0 || d["recorded"] != false || d["details"] != "Another run is taking a sample." {
+	if status != 0 || d["recorded"] != false || d["details"] != "Another run is keeping a sample." {
 		t.Errorf("%d, %v", status, d)
 	}
 	if d, _, status = recordingProgram(t, "record: {enabled: false}\n").document(t, "", "--record", "--json"); status != 0 || d["recorded"] != false {
 		t.Errorf("%d, %v", status, d)
 	}
+}
+
+// What users can hold up is read without the lock, so that a run which hangs keeps no other from its sample.
+func TestASampleIsTakenWithoutTheLock(t *testing.T) {
+	p := recordingProgram(t, unasked)
+	p.recordedBefore(t, time.Minute, nil)
+	dir := filepath.Join(p.StateDir, "recorder")
+	another := p
+	p.Open = func() (*host.Host, error) {
+		h, err := local.Open("/")
+		if err == nil {
+			h.Processes = interrupted{h.Processes, func() { another.recordedBefore(t, 0, nil) }}
+		}
+		return h, err
+	}
+	if d, _, _ := p.document(t, "", "--record", "--json"); d["recorded"] != false || d["details"] != "Another run has kept a sample meanwhile." {
+		t.Errorf("%v", d)
+	}
+	samples := 0
+	if damaged, err := recorder.NewRing(dir).Records(func(recorder.Record) error { samples++; return nil }); err != nil || damaged != 0 || samples != 2 {
+		t.Errorf("%d samples, %d damaged, %v", samples, damaged, err)
+	}
+}
+
+// interrupted does something while the table of processes is read.
+type interrupted struct {
+	processes.Source
+	by func()
+}
+
+func (s interrupted) Table(ctx context.Context) (processes.Table, error) {
+	s.by()
+	return s.Source.Table(ctx)
 }
 
 func TestWithoutARecorderTheAnswerSaysHowToHaveOne(t *testing.T) {

@@ -110,6 +110,11 @@ func (l *Last) Check() error {
 // ReadLast returns the last sample of the ring in dir. The error is fs.ErrNotExist if there is none.
 func ReadLast(dir string) (*Last, error) { return statefile.Read[*Last](lastPath(dir), maxLast) }
 
+// Same reports whether two are of one moment; other may be nil.
+func (l *Last) Same(other *Last) bool {
+	return other != nil && l.Sample.Boot == other.Sample.Boot && l.Sample.Up == other.Sample.Up
+}
+
 // Save keeps l for the next sample.
 func (l *Last) Save(dir string) error { return statefile.Write(lastPath(dir), l, maxLast) }
 
