@@ -5,21 +5,18 @@ package cgroup
 import (
 	"cmp"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
-// How many groups are looked at for a quota: of the system, of all users, and of one user, to whom systemd
-// leaves the groups below their slice.
-const (
-	maxQuotaGroups = 2048
-	maxQuotaOfUser = 512
-)
+// maxQuotaGroups is how many groups are looked at for a quota: of the system's services, of users, and of
+// all others.
+const maxQuotaGroups = 2048
 
 // ErrTooManyGroups reports that not all groups were looked at.
-var ErrTooManyGroups = errors.New("there are more control groups than are looked at: 2048 of the system and of users each, 512 of one user")
+var ErrTooManyGroups = errors.New("there are more control groups than are looked at: 2048 of services of the system, of users and of others each")
 
 // A Quota is the processor limit of one control group.
 type Quota struct {
@@ -28,21 +25,24 @@ type Quota struct {
 	Throttled time.Duration // that its processors waited for the next period, since it was made
 }
 
-// userSlice has a slice of each user in it (systemd.special(7)).
-const userSlice = "user.slice"
+// Slices at the top: of services of the system, and of users, with a slice of each in it (systemd.special(7)).
+const (
+	systemSlice = "system.slice"
+	userSlice   = "user.slice"
+)
 
 // Quotas lists the groups below root that have a processor limit and were held back by it before
-// (Documentation/admin-guide/cgroup-v2.rst, Documentation/scheduler/sched-bwc.rst), those of the system
-// first. Beside ErrTooManyGroups there are those that were found.
+// (Documentation/admin-guide/cgroup-v2.rst, Documentation/scheduler/sched-bwc.rst). Beside ErrTooManyGroups there are
+// those that were found.
 func Quotas(root string) ([]Quota, error) {
 	top, read := quotaReader(root)
-	w := quotaWalk{top: top, read: read}
-	users := filepath.Join(top, userSlice)
-	_, err := w.below(top, maxQuotaGroups, users)
-	if err != nil && !errors.Is(err, ErrTooManyGroups) {
-		return w.list, err
+	if _, err := os.ReadDir(top); err != nil {
+		return nil, err
 	}
-	return w.list, errors.Join(err, w.ofUsers(users))
+	w := quotaWalk{top: top, read: read}
+	system, users := filepath.Join(top, systemSlice), filepath.Join(top, userSlice)
+	err := cmp.Or(w.below(w.within(system)), w.below([]string{top}, system, users), w.below(w.within(users)))
+	return w.list, err
 }
 
 // A quotaWalk collects groups.
@@ -52,46 +52,68 @@ type quotaWalk struct {
 	list []Quota
 }
 
-// below looks at a group and those below it, but for what is in one of them.
-func (w *quotaWalk) below(dir string, most int, without string) (groups int, err error) {
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil && path == w.top:
-			return err
-		case err != nil || !entry.IsDir():
-			return nil //nolint:nilerr // a group that is gone meanwhile
-		case groups == most:
-			return ErrTooManyGroups
-		}
-		groups++
-		if q, ok := w.read(path); ok {
-			q.Group = filepath.Join("/", path[len(w.top):])
-			w.list = append(w.list, q)
-		}
-		if path == without {
-			return fs.SkipDir
-		}
-		return nil
-	})
-	return groups, err
+// siblings are groups that have a share each.
+type siblings struct {
+	share  float64
+	groups []string
 }
 
-// ofUsers looks at the slices of users, none of whom takes the room of the others.
-func (w *quotaWalk) ofUsers(dir string) error {
-	slices, err := os.ReadDir(dir)
-	if err != nil {
-		return nil //nolint:nilerr // there is none without systemd
-	}
-	left := maxQuotaGroups
-	for _, s := range slices {
-		if !s.IsDir() {
-			continue
+// below looks at groups and those below them, but for what is in some of them. Who may make groups makes any
+// number, so each shares what it has with those in it, and those with the largest share come first: many groups
+// keep out their own.
+func (w *quotaWalk) below(groups []string, without ...string) error {
+	pending := []siblings{{1, groups}}
+	for range maxQuotaGroups {
+		group, share := next(&pending)
+		if group == "" {
+			return nil
 		}
-		groups, cut := w.below(filepath.Join(dir, s.Name()), min(left, maxQuotaOfUser), "")
-		left -= groups
-		err = cmp.Or(err, cut)
+		w.look(group)
+		if within := w.within(group); len(within) > 0 && !slices.Contains(without, group) {
+			pending = append(pending, siblings{share / float64(1+len(within)), within})
+		}
 	}
-	return err
+	if group, _ := next(&pending); group != "" {
+		return ErrTooManyGroups
+	}
+	return nil
+}
+
+// next takes the first group of the largest share; "" is none.
+func next(pending *[]siblings) (group string, share float64) {
+	best := -1
+	for i, s := range *pending {
+		if len(s.groups) > 0 && (best < 0 || s.share > share) {
+			best, share = i, s.share
+		}
+	}
+	if best < 0 {
+		return "", 0
+	}
+	of := &(*pending)[best]
+	group, of.groups = of.groups[0], of.groups[1:]
+	if len(of.groups) == 0 {
+		*pending = slices.Delete(*pending, best, best+1)
+	}
+	return group, share
+}
+
+func (w *quotaWalk) look(group string) {
+	if q, ok := w.read(group); ok {
+		q.Group = filepath.Join("/", group[len(w.top):])
+		w.list = append(w.list, q)
+	}
+}
+
+// within lists the groups in a group. One that is gone meanwhile has none.
+func (w *quotaWalk) within(group string) (list []string) {
+	entries, _ := os.ReadDir(group) //nolint:errcheck // see above
+	for _, e := range entries {
+		if e.IsDir() {
+			list = append(list, filepath.Join(group, e.Name()))
+		}
+	}
+	return list
 }
 
 // quotaReader returns where the groups with processor limits are, and how to read one.

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,24 +86,37 @@ func TestQuotasOfMoreGroupsThanAreLookedAt(t *testing.T) {
 	}
 }
 
-// Who makes any number of groups hides none of the system's, whatever they are called, and none of another user.
+// Who makes any number of groups hides none of the system's, whatever they are called, and none of others.
 func TestNobodyHidesTheQuotasOfOthers(t *testing.T) {
-	root, held := testenv.MemDir(t), "throttled_usec 7\n"
-	group(t, root, map[string]string{
-		"cgroup.controllers": "cpu\n", "zabbix.slice/z.service/cpu.max": "1 2\n", "zabbix.slice/z.service/cpu.stat": held, "user.slice/cpu.max": "1 2\n", "user.slice/cpu.stat": held,
-		"user.slice/user-1501.slice/b.scope/cpu.max": "1 2\n", "user.slice/user-1501.slice/b.scope/cpu.stat": held,
-	})
-	for i := range maxQuotaGroups + 10 {
-		if err := os.MkdirAll(filepath.Join(root, "sys", "fs", "cgroup", fmt.Sprintf("user.slice/user-1500.slice/user@1500.service/g%d", i)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	list, err := Quotas(root)
-	var got []string
-	for _, q := range list {
-		got = append(got, q.Group)
-	}
-	if diff := cmp.Diff([]string{"/user.slice", "/zabbix.slice/z.service", "/user.slice/user-1501.slice/b.scope"}, got); diff != "" || !errors.Is(err, ErrTooManyGroups) {
-		t.Errorf("%v %s", err, diff)
+	deep := func(n int) string { return strings.Repeat("/d", n) }
+	for name, own := range map[string]func(i int) string{
+		"a user's":                 func(i int) string { return fmt.Sprintf("user.slice/user-1500.slice/user@1500.service/g%d", i) },
+		"a container's":            func(i int) string { return fmt.Sprintf("lxc.payload.web/g%d", i) },
+		"a container's, in others": func(i int) string { return fmt.Sprintf("lxc.payload.web/g%d%s", i/50, deep(i%50)) },
+		"a service's":              func(i int) string { return fmt.Sprintf("system.slice/docker-1.scope/g%d", i) },
+		"a service's, in others":   func(i int) string { return fmt.Sprintf("system.slice/docker-1.scope/g%d%s", i/50, deep(i%50)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			root, want := testenv.MemDir(t), []string{"/lxc.payload.x/y", "/system.slice/nginx.service", "/user.slice", "/user.slice/user-1501.slice/b.scope", "/zabbix.slice/z.service"}
+			files := map[string]string{"cgroup.controllers": "cpu\n"}
+			for _, g := range want {
+				files[g+"/cpu.max"], files[g+"/cpu.stat"] = "1 2\n", "throttled_usec 7\n"
+			}
+			group(t, root, files)
+			for i := range maxQuotaGroups + 10 {
+				if err := os.MkdirAll(filepath.Join(root, "sys", "fs", "cgroup", own(i)), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			list, err := Quotas(root)
+			var got []string
+			for _, q := range list {
+				got = append(got, q.Group)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" || !errors.Is(err, ErrTooManyGroups) {
+				t.Errorf("%v %s", err, diff)
+			}
+		})
 	}
 }

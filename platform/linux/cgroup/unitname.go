@@ -14,7 +14,7 @@ func Unit(path string) string {
 	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
 		switch {
 		case strings.HasSuffix(part, ".slice"):
-		case strings.HasPrefix(part, "user@") && unit == "":
+		case strings.HasPrefix(part, "user@") && isName(part) && unit == "":
 			unit = part
 		case isUnit(part):
 			return part
@@ -25,11 +25,16 @@ func Unit(path string) string {
 	return unit
 }
 
-// isUnit says that a group has the name of a service or a scope (systemd.unit(5)). Who has a group of their own may
-// name those below it in other letters, and put a sentence into a name.
+// isUnit says that a group has the name of a service or a scope (systemd.unit(5)).
 func isUnit(name string) bool {
+	return isName(name) && (strings.HasSuffix(name, ".service") || strings.HasSuffix(name, ".scope"))
+}
+
+// isName says that a name has the letters of units. Who has a group of their own may name those below it in others,
+// and put a sentence into a name.
+func isName(name string) bool {
 	const valid = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:-_.\\@"
-	return !strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune(valid, r) }) && (strings.HasSuffix(name, ".service") || strings.HasSuffix(name, ".scope"))
+	return !strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune(valid, r) })
 }
 
 // User returns the ID of the user whose slice a control group is in (systemd-logind.service(8)). The parts below

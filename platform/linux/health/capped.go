@@ -17,6 +17,7 @@ import (
 	"sentinel/internal/health"
 	"sentinel/internal/humanize"
 	"sentinel/internal/sampling"
+	"sentinel/internal/sanitize"
 	"sentinel/platform/linux/cgroup"
 )
 
@@ -65,12 +66,13 @@ func capped(before, after []cgroup.Quota, over time.Duration) health.Reading {
 	slices.SortFunc(list, func(a, b capping) int {
 		return cmp.Or(cmp.Compare(b.percent, a.percent), cmp.Compare(a.Group, b.Group))
 	})
-	list, system := systemFirst(list)
+	list = answer.InTurn(list, func(c capping) owner { return ownerOf(c.Group) })
+	slices.SortStableFunc(list, func(a, b capping) int { return ownerOf(a.Group).rank - ownerOf(b.Group).rank })
 	r := health.Reading{Value: float64(len(list))}
 	for _, c := range list {
 		r.Names = append(r.Names, fmt.Sprintf("%s (%s, waits %.0f %% of the time)", groupName(c.Group), humanize.Processors(c.Cores), c.percent))
 	}
-	if system == 0 {
+	if len(list) == 0 || ownerOf(list[0].Group).rank == ofUsers {
 		return r
 	}
 	if unit := cgroup.Unit(list[0].Group); strings.HasSuffix(unit, ".service") {
@@ -79,27 +81,36 @@ func capped(before, after []cgroup.Quota, over time.Duration) health.Reading {
 	return r
 }
 
-// systemFirst puts the groups of users behind the system's, of each user in turn: they set quotas as they like.
-func systemFirst(list []capping) (sorted []capping, system int) {
-	user := func(c capping) (uid int) {
-		uid, _ = cgroup.User(c.Group)
-		return uid
-	}
-	var users []capping
-	for _, c := range list {
-		if _, ok := cgroup.User(c.Group); ok {
-			users = append(users, c)
-		} else {
-			sorted = append(sorted, c)
-		}
-	}
-	return append(sorted, answer.InTurn(users, user)...), len(sorted)
+// An owner is who has a group, and sets quotas below it as they like: those of one are told in turn with those of
+// others, services of the system first and users last.
+type owner struct {
+	rank int
+	name string
 }
 
-// groupName is the unit of a group, or else its own name.
+const (
+	ofSystem = iota
+	ofOthers
+	ofUsers
+)
+
+func ownerOf(group string) owner {
+	parts := strings.SplitN(group+"//", "/", 4) // also of a path that has fewer
+	_, user := cgroup.User(group)
+	switch top := parts[1]; {
+	case user:
+		return owner{ofUsers, parts[2]}
+	case top == "", top == "system.slice":
+		return owner{ofSystem, parts[2]}
+	default:
+		return owner{ofOthers, top}
+	}
+}
+
+// groupName is the unit of a group, or else its own name, which whoever made it has chosen.
 func groupName(group string) string {
 	if group == "/" {
 		return "this container"
 	}
-	return cmp.Or(cgroup.ShownUnit(group), path.Base(group))
+	return cmp.Or(cgroup.ShownUnit(group), sanitize.Quoted(path.Base(group), 64))
 }
