@@ -4,6 +4,7 @@ package health
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -56,7 +57,17 @@ func Build(f Facts, o Options, gaps *answer.Gaps) Report {
 	r.RebootRequired = f.RebootRequired
 	r.oomKills(f.OOMKills, o.now(), gaps)
 	r.readings, r.Figures = f.Figures, newValues(f.Figures)
+	for _, figure := range All() {
+		perhapsMore(gaps, "figures."+figure.Key, f.Figures[figure.Key].More)
+	}
 	return r
+}
+
+// perhapsMore records that there may be more than the value of a field, because of err; nil records nothing.
+func perhapsMore(gaps *answer.Gaps, field string, err error) {
+	if err != nil {
+		gaps.Also(field, errors.New("perhaps more: "+answer.Reason(err)))
+	}
 }
 
 func (r *Report) oomKills(kills *OOMKills, now time.Time, gaps *answer.Gaps) {
@@ -77,6 +88,7 @@ func (r *Report) oomKills(kills *OOMKills, now time.Time, gaps *answer.Gaps) {
 	if kills.LastDay == nil {
 		gaps.Add("oom_kills_24h", kills.Err)
 	}
+	perhapsMore(gaps, "oom_kills_24h", kills.More)
 }
 
 func (r *Report) cpu(f Facts) {

@@ -202,6 +202,31 @@ func TestZeroIsAValue(t *testing.T) {
 	}
 }
 
+// What was found is told, and that not all could be looked at: else who makes one thing to be found hides the rest.
+func TestWhatMayBeMoreIsTold(t *testing.T) {
+	cut, figures := errors.New("too many"), map[string]Reading{}
+	for key, err := range map[string]error{CappedUnits: cut, FalseDaemons: fs.ErrPermission, HiddenPrograms: fs.ErrPermission, ZombieProcesses: nil} {
+		r, lost := Reading{Value: 3}.OrMore(err)
+		if figures[key] = r; lost != nil {
+			t.Errorf("%s: %v", key, lost)
+		}
+	}
+	got, gaps := built(Facts{Figures: figures, OOMKills: &OOMKills{SinceBoot: 9, LastDay: new(uint64(1)), More: cut}}, -1)
+	want := answer.Gaps{
+		{Field: "oom_kills_24h, figures.capped_units", Reason: "perhaps more: too many"},
+		{Field: "figures.false_daemons, figures.hidden_programs", Reason: "perhaps more: not readable without root"},
+	}
+	if diff := cmp.Diff(want, gaps); diff != "" || *got.OOMKillsLastDay != 1 {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(Values{CappedUnits: 3.0, FalseDaemons: 3.0, HiddenPrograms: 3.0, ZombieProcesses: 3.0}, got.Figures); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := (Reading{}).OrMore(cut); !errors.Is(err, cut) {
+		t.Errorf("nothing found is known although not all was looked at: %v", err)
+	}
+}
+
 // The machine was suspended for up to 20 hours since the first two.
 func TestAKillBeforeASuspendHasNoTime(t *testing.T) {
 	now := time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC)

@@ -133,6 +133,7 @@ type OOMKills struct {
 	LastDay   *uint64   // nil when unknown
 	Kills     []OOMKill // those that may be of the last day, newest first, as far as they are known
 	Err       error     // why LastDay is unknown
+	More      error     // why LastDay may be more; nil where it is not
 }
 
 // An OOMKill is one of them.

@@ -124,6 +124,17 @@ type Reading struct {
 	Object string
 	// Proven is how much of Value nobody but root can have written; nil is all. The rest is at most a warning.
 	Proven *float64
+	// More says why Value may be more; nil where it is not.
+	More error
+}
+
+// OrMore is a reading of what was found where not all could be looked at, because of err; nil is that all was.
+// Nothing found is nothing known then.
+func (r Reading) OrMore(err error) (Reading, error) {
+	if r.Value > 0 {
+		r.More, err = err, nil
+	}
+	return r, err
 }
 
 // A Reader reads one.

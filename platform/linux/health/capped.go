@@ -21,8 +21,7 @@ import (
 	"sentinel/platform/linux/cgroup"
 )
 
-// cappedUnits watches only groups that were held back before: most machines have none. What is found
-// is told although not all could be looked at.
+// cappedUnits watches only groups that were held back before: most machines have none.
 func (s source) cappedUnits(ctx context.Context) (health.Reading, error) {
 	if s.root != "/" {
 		return health.Reading{}, errNotLive
@@ -35,12 +34,8 @@ func (s source) cappedUnits(ctx context.Context) (health.Reading, error) {
 	if err := sampling.Wait(ctx); err != nil {
 		return health.Reading{}, err
 	}
-	after, err := cgroup.Quotas(s.root)
-	r := capped(before, after, time.Since(began))
-	if r.Value > 0 {
-		return r, nil
-	}
-	return r, err
+	after, unseen := cgroup.Quotas(s.root)
+	return capped(before, after, time.Since(began)).OrMore(cmp.Or(err, unseen))
 }
 
 // A capping is a group with the share of the time that it waited, in percent.

@@ -17,8 +17,7 @@ import (
 	"sentinel/platform/linux/processes"
 )
 
-// disguised counts the processes with one disguise. What is found is told although not all could be
-// looked at; nothing found is nothing known then.
+// disguised counts the processes with one disguise.
 func (s source) disguised(kind domain.Disguise) health.Reader {
 	return func(ctx context.Context) (health.Reading, error) {
 		found, err := s.disguises(ctx)
@@ -30,10 +29,7 @@ func (s source) disguised(kind domain.Disguise) health.Reader {
 				r.PIDs = append(r.PIDs, p.PID)
 			}
 		}
-		if r.Value > 0 {
-			return r, nil
-		}
-		return r, err
+		return r.OrMore(err)
 	}
 }
 

@@ -3,6 +3,7 @@
 package health
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,9 +11,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"sentinel/internal/health"
+	domain "sentinel/internal/processes"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/processes"
 )
 
 // counted returns what a figure says of one process.
@@ -81,5 +85,18 @@ func TestHiddenProgramsAreNamed(t *testing.T) {
 	testenv.WaitFor(t, "the planted program to be named", func() bool { return counted(t, health.HiddenPrograms, pid) != "" })
 	if got := counted(t, health.HiddenPrograms, pid); !strings.Contains(got, strconv.Quote(planted)) || !strings.HasPrefix(got, `"x" (PID `) {
 		t.Errorf("%q", got)
+	}
+}
+
+// One process that is found does not hide that others were not looked at.
+func TestProcessesThatWereNotLookedAtAreToldBesideThoseFound(t *testing.T) {
+	unseen := errors.New("others cannot be seen")
+	s := source{looked: &look{at: time.Now().Add(time.Hour), err: unseen, found: []processes.Disguised{{PID: 7, Name: "x", Disguise: domain.Hides}}}}
+	found, err := s.disguised(domain.Hides)(t.Context())
+	if found.Value != 1 || !errors.Is(found.More, unseen) || err != nil {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if none, err := s.disguised(domain.Pretends)(t.Context()); none.Value != 0 || !errors.Is(err, unseen) {
+		t.Errorf("%+v, %v", none, err)
 	}
 }

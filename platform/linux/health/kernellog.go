@@ -182,7 +182,7 @@ func (l *kernelLog) message(at time.Duration, text []byte) {
 
 // tell adds those that may be of the last day to kills, as named describes them; now is the time since boot
 // without that in which the machine was suspended, slept. Before the last suspend it is not known when they
-// were. A log that lacks some of them tells of the others, and of none nothing.
+// were. A log that lacks some of them tells of the others, and that there may be more; of none it tells nothing.
 func (l kernelLog) tell(now, slept time.Duration, kills *health.OOMKills, named func(oomKill) health.OOMKill) {
 	recent, doubtful := uint64(0), false
 	for _, k := range slices.Backward(l.kills) {
@@ -201,15 +201,19 @@ func (l kernelLog) tell(now, slept time.Duration, kills *health.OOMKills, named 
 			doubtful = true
 		}
 	}
-	all := l.whole || l.first >= 0 && now-l.first >= health.Day || uint64(len(l.kills)) >= kills.SinceBoot
+	var lacks error
+	switch {
+	case doubtful:
+		lacks = errSlept
+	case !l.whole && (l.first < 0 || now-l.first < health.Day) && uint64(len(l.kills)) < kills.SinceBoot:
+		lacks = errOverrun
+	}
 	switch {
 	case kills.LastDay != nil:
-	case recent > 0 || all && !doubtful:
-		kills.LastDay = &recent
-	case doubtful:
-		kills.Err = errSlept
+	case recent > 0 || lacks == nil:
+		kills.LastDay, kills.More = &recent, lacks
 	default:
-		kills.Err = errOverrun
+		kills.Err = lacks
 	}
 }
 

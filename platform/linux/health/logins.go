@@ -49,7 +49,7 @@ func (s source) failedLogins(ctx context.Context) (health.Reading, error) {
 	if err != nil {
 		r.Names = append(r.Names, "perhaps more: "+err.Error())
 	}
-	return r, nil
+	return r.OrMore(err)
 }
 
 // guessers names the addresses of the most.

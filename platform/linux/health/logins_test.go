@@ -23,7 +23,7 @@ func TestKnownGuessingIsToldThoughTheLogWasFilled(t *testing.T) {
 		}
 		got, err := tree(t, map[string]string{"var/log/auth.log": log.String()}).failedLogins(t.Context())
 		names := strings.Join(got.Names, "; ")
-		if told := want != ""; told != (err == nil) || told != (got.Value == guessing) || !strings.HasPrefix(names, want) || !told && names != "" {
+		if told := want != ""; told != (err == nil) || told != (got.Value == guessing) || told != (got.More != nil) || !strings.HasPrefix(names, want) || !told && names != "" {
 			t.Errorf("%d: %+v, %v", failures, got, err)
 		}
 	}

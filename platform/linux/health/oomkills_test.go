@@ -52,7 +52,7 @@ func TestOOMKillsOfTheLastDay(t *testing.T) {
 		"one of two":             {100, "2", boot + record(5, 1, mysql) + record(9, 77, java), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Ago: 23 * time.Hour}}}},
 		"newest first":           {100, "3", boot + record(5, 90, mysql) + record(9, 91, java) + record(10, 92, old), health.OOMKills{SinceBoot: 3, LastDay: new(uint64(3)), Kills: []health.OOMKill{{Process: "perl", Ago: 8 * time.Hour}, {Process: "java", Ago: 9 * time.Hour}, {Process: "mysqld", Ago: 10 * time.Hour}}}},
 		"begins too late":        {100, "2", record(4000, 99, "usb 1-1: new device"), health.OOMKills{SinceBoot: 2, Err: errOverrun}},
-		"begins late, tells one": {100, "2", record(4000, 98, "x") + record(4001, 99, java), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Ago: 1 * time.Hour}}}},
+		"begins late, tells one": {100, "2", record(4000, 98, "x") + record(4001, 99, java), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(1)), More: errOverrun, Kills: []health.OOMKill{{Process: "java", Ago: 1 * time.Hour}}}},
 		"begins early enough":    {100, "2", record(4000, 75, "x"), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(0))}},
 		"tells all of them":      {100, "1", record(4000, 98, "x") + record(4001, 99, java), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Ago: 1 * time.Hour}}}},
 		"with its unit":          {100, "1", boot + record(8, 98, grouped) + record(9, 98, java), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Unit: "web.service", User: "1000", Ago: 2 * time.Hour}}}},
@@ -92,7 +92,7 @@ func TestKillsBeforeASuspendHaveNoMoment(t *testing.T) {
 		"before it, within a day":   {boot + record(6, 95, java) + exit(96), 8 * hour, health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Kills: []health.OOMKill{kill(95*hour, 5*hour, 8*hour)}}},
 		"before it, and how long":   {boot + record(6, 95, java) + exit(96), 40 * hour, health.OOMKills{SinceBoot: 1, Err: errSlept, Kills: []health.OOMKill{kill(95*hour, 5*hour, 40*hour)}}},
 		"the log does not tell":     {record(4000, 94, "x") + record(4001, 95, java), 40 * hour, health.OOMKills{SinceBoot: 1, Err: errSlept, Kills: []health.OOMKill{kill(95*hour, 5*hour, 40*hour)}}},
-		"one on either side of it":  {boot + record(6, 95, java) + exit(96) + record(8, 97, java), 40 * hour, health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Kills: []health.OOMKill{kill(97*hour, 3*hour, 0), kill(95*hour, 5*hour, 40*hour)}}},
+		"one on either side of it":  {boot + record(6, 95, java) + exit(96) + record(8, 97, java), 40 * hour, health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), More: errSlept, Kills: []health.OOMKill{kill(97*hour, 3*hour, 0), kill(95*hour, 5*hour, 40*hour)}}},
 		"more than a day in waking": {boot + record(6, 70, java) + exit(96), 40 * hour, health.OOMKills{SinceBoot: 1, LastDay: new(uint64(0))}},
 	} {
 		log, err := parseKernelLog(strings.NewReader(c.log))
