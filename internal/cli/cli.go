@@ -76,9 +76,9 @@ type Program struct {
 	// Prefer makes this process one for something short: with few threads, and root's with a better place
 	// among all others, which what it starts has not. nil does not.
 	Prefer func(root bool)
-	// Admit takes a place among the runs of a user behind sudo, which leave gives back; ok is false where
-	// all are taken. The error of leave says that what was written did not arrive. nil has no bound.
-	Admit func(uid int) (place int, leave func() error, ok bool)
+	// Admit takes a place among the runs of a user behind sudo, which leave gives back; see
+	// [local.Admit]. nil has no bound.
+	Admit func(uid int) (place int, leave func() error, err error)
 }
 
 // Run is [Run] for p.

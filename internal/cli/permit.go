@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"sentinel/internal/config"
 	"sentinel/internal/elevation"
 	"sentinel/internal/fault"
+	"sentinel/internal/host/local"
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
 	"sentinel/internal/sysexec"
@@ -144,12 +146,15 @@ func (p *Program) admit() (leave func() error, err error) {
 	if p.Admit == nil || !limited(who) {
 		return func() error { return nil }, nil
 	}
-	place, leave, ok := p.Admit(*who.SudoUID)
-	if !ok {
+	place, leave, err := p.Admit(*who.SudoUID)
+	switch {
+	case errors.Is(err, local.ErrFull):
 		return leave, fault.New(fault.RateLimited, "As many runs of sentinel as root as one user may have at a time are going on.").
 			WithFix("Wait until some have ended; see what runs with: pgrep -a sentinel").WithToolFix("Call again in a moment, and make fewer calls at a time.")
-	}
-	if place >= preferredPlaces {
+	case err != nil:
+		return leave, fault.Wrap(fault.Unsupported, "A file that the input or the output goes through could hold up what this run starts", err).
+			WithFix("Have its input and output go through pipes.")
+	case place >= preferredPlaces:
 		p.Prefer = nil
 	}
 	return leave, nil

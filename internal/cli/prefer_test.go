@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sentinel/internal/host/local"
 	"sentinel/internal/ops"
 	"sentinel/internal/testenv"
 )
@@ -36,8 +37,11 @@ func TestFewRunsOfAUserArePreferred(t *testing.T) {
 		p := nowhere()
 		p.Root = true
 		p.Getenv = func(name string) string { return map[string]string{"SUDO_UID": "1000", "SUDO_USER": "eve"}[name] }
-		p.Admit = func(uid int) (int, func() error, bool) {
-			return place, func() error { left++; return nil }, uid == 1000
+		p.Admit = func(uid int) (int, func() error, error) {
+			if uid != 1000 {
+				t.Errorf("a place of user %d", uid)
+			}
+			return place, func() error { left++; return nil }, nil
 		}
 		p.Prefer = func(bool) { preferred = true }
 		read := false
@@ -71,19 +75,27 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-func TestAUserHasNoMoreThanSoManyRuns(t *testing.T) {
+func TestWhoIsNotAdmittedIsRefused(t *testing.T) {
 	for _, c := range []struct {
-		root    bool
-		uid     string
-		refused bool
-	}{{true, "1000", true}, {true, "0", false}, {true, "", false}, {false, "1000", false}} {
+		root bool
+		uid  string
+		err  error
+		says string
+		want int
+	}{
+		{true, "1000", local.ErrFull, `"RATE_LIMITED"`, 4},
+		{true, "1000", io.ErrUnexpectedEOF, "goes through could hold up what this run starts: unexpected EOF", 1},
+		{true, "0", local.ErrFull, "does not run on", 1}, // it comes as far as that
+		{true, "", local.ErrFull, "does not run on", 1},
+		{false, "1000", local.ErrFull, "does not run on", 1},
+	} {
 		p := nowhere()
 		p.Root = c.root
 		p.Getenv = func(name string) string { return map[string]string{"SUDO_UID": c.uid}[name] }
-		p.Admit = func(int) (int, func() error, bool) { return 0, func() error { return nil }, false }
+		p.Admit = func(int) (int, func() error, error) { return 0, func() error { return nil }, c.err }
 		var out strings.Builder
 		status := p.Run(t.Context(), []string{"--request", "get_system_health"}, strings.NewReader("{}"), &out, io.Discard)
-		if refused := strings.Contains(out.String(), `"RATE_LIMITED"`); refused != c.refused || refused && status != 4 {
+		if status != c.want || !strings.Contains(out.String(), c.says) {
 			t.Errorf("%+v: %d %s", c, status, out.String())
 		}
 	}
@@ -108,7 +120,7 @@ func TestAnAnswerThatIsNotHandedOnIsSaid(t *testing.T) {
 		p := nowhere()
 		p.Root = true
 		p.Getenv = func(name string) string { return map[string]string{"SUDO_UID": "1000", "SUDO_USER": "eve"}[name] }
-		p.Admit = func(int) (int, func() error, bool) { return 0, c.leave, true }
+		p.Admit = func(int) (int, func() error, error) { return 0, c.leave, nil }
 		var errs strings.Builder
 		if status := p.Run(c.ctx, c.args, strings.NewReader("{}"), io.Discard, &errs); status != c.want || !strings.Contains(errs.String(), c.says) {
 			t.Errorf("%s: %d %q", name, status, errs.String())

@@ -100,7 +100,7 @@ func TestARequestWhoseAnswerNobodyReadsEnds(t *testing.T) {
 			if c.full {
 				p.Root = true
 				p.Getenv = func(name string) string { return map[string]string{"SUDO_UID": "1000", "SUDO_USER": "mira"}[name] }
-				p.Admit = func(int) (int, func() error, bool) { return 0, func() error { return nil }, false }
+				p.Admit = func(int) (int, func() error, error) { return 0, func() error { return nil }, local.ErrFull }
 			}
 			began := time.Now()
 			status := p.Run(t.Context(), c.args, strings.NewReader("{}"), stdout, stderr)

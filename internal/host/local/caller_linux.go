@@ -9,4 +9,4 @@ const runDir = "/run"
 
 func leaveCaller() { caller.Leave() }
 
-func leaveFiles() (flush func() error) { return caller.Streams() }
+func leaveFiles() (flush func() error, err error) { return caller.Streams() }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -17,35 +18,63 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// An Inherited file is of a user's file system, which answers who closes it only as long as that is a thread of one
-// process: what that has started waits for ever.
+// An Inherited file is of a user's file system, which counts how often it was closed by others than one process. It
+// answers them: a process that waits here before it is another program holds up whoever looks at it in /proc.
 type Inherited struct {
 	File *os.File
 	device
 	mu      sync.Mutex
 	process int
+	others  int
 	written []byte
 }
 
-// NewInherited mounts one. The test must be isolated.
-func NewInherited(t testing.TB) *Inherited {
+// NewInherited mounts one for the user, to whom alone the kernel shows it. The test must be isolated.
+func NewInherited(t testing.TB, uid int) *Inherited {
 	t.Helper()
 	testenv.RequireIsolated(t)
-	dir := t.TempDir()
-	f := &Inherited{device: newDevice(t, dir, 0, "")}
+	dir := publicDir(t)
+	f := &Inherited{device: newDevice(t, dir, uid, "")}
 	go f.serve(f.answer)
-	var err error
-	if f.File, err = os.OpenFile(filepath.Join(dir, readable), os.O_RDWR, 0); err != nil {
+	fd, err := openAs(uid, filepath.Join(dir, readable))
+	if err != nil {
 		t.Fatal(err)
 	}
+	f.File = os.NewFile(uintptr(fd), readable)
 	return f
 }
 
-// By names the process. Until then everybody is answered.
+// openAs opens a file as a user, on a thread that ends with it: libraries change the user of all threads.
+func openAs(uid int, path string) (fd int, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		user := uintptr(uid)
+		for _, call := range []uintptr{unix.SYS_SETRESGID, unix.SYS_SETRESUID} {
+			if _, _, errno := unix.RawSyscall(call, user, user, user); errno != 0 {
+				err = errno
+				return
+			}
+		}
+		fd, err = unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	}()
+	<-done
+	return fd, err
+}
+
+// By names the process. Until then nobody is counted.
 func (f *Inherited) By(process int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.process = process
+}
+
+// Others is how often others closed it.
+func (f *Inherited) Others() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.others
 }
 
 // Written is what was written.
@@ -72,9 +101,10 @@ func (f *Inherited) answer(q question) {
 		f.written = append(f.written, q.body[40:40+size]...)
 		f.reply(q.unique, 0, words(8, size))
 	case opFlush:
-		if _, err := os.Stat(fmt.Sprintf("/proc/%d/task/%d", f.process, q.thread)); err == nil || f.process == 0 {
-			f.reply(q.unique, 0, nil)
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d/task/%d", f.process, q.thread)); err != nil && f.process != 0 {
+			f.others++
 		}
+		f.reply(q.unique, 0, nil)
 	case opRelease:
 		f.reply(q.unique, 0, nil)
 	default:

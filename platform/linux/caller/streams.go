@@ -16,26 +16,29 @@ import (
 // hands on what goes through them. A file system hears of each close (FUSE_FLUSH, fuse(4); NFS too): what a process
 // starts does not run before it has answered for the files that were inherited, cannot be killed meanwhile, and
 // keeps the locks that were inherited as well. So each file is in a table of one thread's own (CLONE_FILES,
-// unshare(2)), and nothing that is started has it. What cannot be moved stays as it is.
+// unshare(2)), and nothing that is started has it. After an error one is still there: what is started would have it.
 //
 // flush waits until the caller has all that was written, and returns an error if it has not; nothing can be written
 // there afterwards. What is no file, such as a terminal, can be written to still.
-func Streams() (flush func() error) {
+func Streams() (flush func() error, err error) {
 	in, out, both := fileAt(unix.Stdin), fileAt(unix.Stdout), fileAt(unix.Stderr)
-	if in != nil {
-		in.move() //nolint:errcheck // see above
-	}
-	var written []*stream
-	if out != nil && out.move() == nil {
-		written = append(written, out)
-		if both != nil && out.isFile(both) && unix.Dup3(unix.Stdout, unix.Stderr, 0) == nil { // 2>&1
-			out.numbers, both = append(out.numbers, unix.Stderr), nil
+	var (
+		written []*stream
+		errs    []error
+	)
+	for _, s := range []*stream{in, out, both} {
+		if s == nil {
+			continue
+		}
+		if s == both && len(written) > 0 && out.isFile(both) && unix.Dup3(unix.Stdout, unix.Stderr, 0) == nil { // 2>&1
+			out.numbers = append(out.numbers, unix.Stderr)
+		} else if err := s.move(); err != nil {
+			errs = append(errs, err)
+		} else if s != in {
+			written = append(written, s)
 		}
 	}
-	if both != nil && both.move() == nil {
-		written = append(written, both)
-	}
-	return func() error { return finish(written) }
+	return func() error { return finish(written) }, errors.Join(errs...)
 }
 
 // A stream is a file at the number of a standard stream.
@@ -43,16 +46,16 @@ type stream struct {
 	number  int
 	numbers []int // that one, and where the same file is besides
 	stat    unix.Stat_t
+	known   bool       // what stat is
 	end     chan error // of what was handed on
 }
 
-// fileAt is nil for what no file system serves: a pipe, a socket, a terminal.
+// fileAt is nil for what no file system serves: a pipe, a socket, a terminal. What root is not told of is a file: of one
+// that a user serves (FUSE), the kernel tells that user alone.
 func fileAt(number int) *stream {
 	s := &stream{number: number, numbers: []int{number}, end: make(chan error, 1)}
-	if unix.Fstat(number, &s.stat) != nil {
-		return nil
-	}
-	switch s.stat.Mode & unix.S_IFMT {
+	s.known = unix.Fstat(number, &s.stat) == nil
+	switch s.stat.Mode & unix.S_IFMT { // 0 if it is not known
 	case unix.S_IFIFO, unix.S_IFSOCK, unix.S_IFCHR:
 		return nil
 	}
@@ -60,7 +63,7 @@ func fileAt(number int) *stream {
 }
 
 func (s *stream) isFile(other *stream) bool {
-	return s.stat.Dev == other.stat.Dev && s.stat.Ino == other.stat.Ino
+	return s.known && other.known && s.stat.Dev == other.stat.Dev && s.stat.Ino == other.stat.Ino
 }
 
 // move makes the file that of a thread alone.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,7 +34,11 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	unix.Read(3, make([]byte, 1)) // until it is known
-	flush := Streams()
+	flush, err := Streams()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(4)
+	}
 	started := exec.Command("/bin/true").Run()
 	asked, err := io.ReadAll(os.Stdin)
 	fmt.Fprintf(os.Stdout, "answer to %q, %v %v\n", asked, err, started)
@@ -72,7 +77,11 @@ func run(t *testing.T, stdin io.Reader, stdout, stderr io.Writer, begun func(pid
 	return c.ProcessState.ExitCode()
 }
 
-const of = "and of what is here: false false false"
+// What it answers to "what?".
+const (
+	answer = "answer to \"what?\", <nil> <nil>\n"
+	of     = "and of what is here: false false false"
+)
 
 func TestFilesOfTheCallerAreHandedOn(t *testing.T) {
 	dir := t.TempDir()
@@ -93,7 +102,6 @@ func TestFilesOfTheCallerAreHandedOn(t *testing.T) {
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
-	const answer = "answer to \"what?\", <nil> <nil>\n"
 	out, errs, both := create("out"), create("errs"), create("both")
 	var pipe, other bytes.Buffer
 	for name, c := range map[string]struct {
@@ -164,16 +172,25 @@ func TestAnAnswerThatDoesNotArriveIsNoSuccess(t *testing.T) {
 	}
 }
 
-// Who answers for a file that a run has inherited holds up nothing that the run starts.
+// Who answers for a file that a run has inherited hears of nothing that the run starts, and cannot hold it up.
 func TestWhatIsStartedHasNoFileOfTheCaller(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	f := deadfuse.NewInherited(t)
-	if status := run(t, strings.NewReader("what?"), f.File, f.File, f.By); status != 0 {
-		t.Errorf("it ended with %d", status)
-	}
-	if want := "answer to \"what?\", <nil> <nil>\n" + of; f.Written() != want {
-		t.Errorf("%q", f.Written())
+	served := func(uid int) *deadfuse.Inherited { return deadfuse.NewInherited(t, uid) }
+	both := served(0)
+	for name, c := range map[string]struct {
+		out, errs *deadfuse.Inherited
+		want      []string
+	}{
+		"of root":   {served(0), served(0), []string{answer, of}},
+		"2>&1":      {both, both, []string{answer + of, answer + of}},
+		"of a user": {served(testenv.Nobody), served(testenv.Nobody), []string{answer, of}}, // fstat(2) is refused
+	} {
+		status := run(t, strings.NewReader("what?"), c.out.File, c.errs.File, func(pid int) { c.out.By(pid); c.errs.By(pid) })
+		others := c.out.Others() + c.errs.Others()
+		if got := []string{c.out.Written(), c.errs.Written()}; status != 0 || others != 0 || !slices.Equal(got, c.want) {
+			t.Errorf("%s: it ended with %d, and others closed a file %d times: %q", name, status, others, got)
+		}
 	}
 }
