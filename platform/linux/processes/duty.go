@@ -22,9 +22,10 @@ import (
 )
 
 const (
-	stateListen = 10 // include/net/tcp_states.h
-	portDNS     = 53
-	portBGP     = 179
+	stateEstablished = 1 // include/net/tcp_states.h
+	stateListen      = 10
+	portDNS          = 53
+	portBGP          = 179
 )
 
 var (
@@ -47,17 +48,33 @@ func (t *Terminator) duty(ctx context.Context, pid, uid int) (d processes.Duty) 
 	if len(sockets) == 0 {
 		return d
 	}
+	routes := t.mayRoute(pid, uid)
 	skipped, err := t.proc.OpenFiles(ctx, []int{pid}, func(f procfs.OpenFile) bool {
 		if inode, ok := f.Socket(); ok {
 			d.NameServer = d.NameServer || sockets[inode].NameServer
-			d.Routing = d.Routing || sockets[inode].Routing
+			d.Routing = d.Routing || routes && sockets[inode].Routing
 		}
 		return true
 	})
-	if d.Unread = err; len(skipped) > 0 {
-		d.Unread = skipped[0].Err
+	if d.Unread = err; err == nil && len(skipped) > 0 {
+		d.Unread = unread(uid, skipped[0].Err)
 	}
 	return d
+}
+
+// unread is why it is not known what a process has. An account can have more open than is read, and must not become
+// impossible to end by that.
+func unread(uid int, why error) error {
+	if uid != 0 && (errors.Is(why, procfs.ErrManyFiles) || errors.Is(why, procfs.ErrFilesTime)) {
+		return nil
+	}
+	return why
+}
+
+// mayRoute says that a process may change routes and addresses. Any service connects to a port of BGP and opens
+// one of Babel; daemons of routing that give the right up are protected by their programs and accounts.
+func (t *Terminator) mayRoute(pid, uid int) bool {
+	return !t.proc.Lends(pid) && (uid == 0 || t.proc.Effective(pid, unix.CAP_NET_ADMIN))
 }
 
 // A dutySearch collects the sockets that tell of a duty, by their inodes.
@@ -82,7 +99,7 @@ func (t *Terminator) dutySockets(ctx context.Context) (map[uint64]processes.Duty
 func (s *dutySearch) tcp(t sockdiag.Socket) {
 	s.add(t.UID, t.Inode, processes.Duty{
 		NameServer: t.State == stateListen && s.answers(t.Local),
-		Routing:    t.Local.Port() == portBGP || t.Remote.Port() == portBGP,
+		Routing:    (t.State == stateListen || t.State == stateEstablished) && (t.Local.Port() == portBGP || t.Remote.Port() == portBGP),
 	})
 }
 

@@ -16,7 +16,12 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/processes"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/procfs"
+	"sentinel/platform/linux/sockdiag"
 )
+
+// mayRoute is an account of the system whose processes may change routes.
+const mayRoute = 34
 
 // socketOf has another process hold a socket that this one opens, until the end of the test.
 func socketOf(t *testing.T, uid int, open func() (*os.File, error)) int {
@@ -30,6 +35,9 @@ func socketOf(t *testing.T, uid int, open func() (*os.File, error)) int {
 	holder.ExtraFiles = []*os.File{file}
 	if uid != 0 {
 		holder.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+	}
+	if uid == mayRoute {
+		holder.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN}
 	}
 	if err := holder.Start(); err != nil {
 		t.Fatal(err)
@@ -97,6 +105,9 @@ func TestWhatTheNetworkHasOfAProcess(t *testing.T) {
 		{"OSPF", "", routes, 0, raw(89)},
 		{"VRRP", "", routes, 0, raw(112)},
 		{"ping", "", "", 0, raw(unix.IPPROTO_ICMP)},
+		{"Babel of a service", "", "", 33, udp("[::]:6696")},
+		{"BGP of a service", "", "", 33, tcp("127.0.0.1:179")},
+		{"BGP of a service that may change routes", "", routes, mayRoute, tcp("127.0.0.1:179")},
 		{"Babel of an ordinary user", "", "", 1000, udp("[::]:6696")},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -113,6 +124,29 @@ func TestWhatTheNetworkHasOfAProcess(t *testing.T) {
 				t.Errorf("another process: %+v", other)
 			}
 		})
+	}
+}
+
+// Anybody can begin to connect to such a port.
+func TestOnlyAConnectionThatIsThereRoutes(t *testing.T) {
+	port := netip.MustParseAddrPort("203.0.113.66:179")
+	for state, want := range map[uint8]bool{stateEstablished: true, stateListen: true, 2: false, 6: false} { // SYN_SENT, TIME_WAIT
+		s := dutySearch{func() []netip.Addr { return nil }, map[uint64]processes.Duty{}}
+		s.tcp(sockdiag.Socket{State: state, Remote: port, Inode: 7})
+		if got := s.found[7].Routing; got != want {
+			t.Errorf("in state %d: %v", state, got)
+		}
+	}
+}
+
+// Whoever has more open than is read can be ended, but root.
+func TestWhoHasTooMuchOpenHasNoDuty(t *testing.T) {
+	for why, hides := range map[error][2]bool{procfs.ErrFilesTime: {true, false}, procfs.ErrManyFiles: {true, false}, unix.EACCES: {true, true}} {
+		for i, uid := range []int{0, 33} {
+			if got := unread(uid, why) != nil; got != hides[i] {
+				t.Errorf("%v of account %d: %v", why, uid, got)
+			}
+		}
 	}
 }
 
