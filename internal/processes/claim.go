@@ -247,7 +247,9 @@ const (
 )
 
 // person reports that a process is no account's of the system.
-func (c Claim) person() bool { return c.UserID > lastAccount && c.UserID != nobody }
+func (c Claim) person() bool { return person(c.UserID) }
+
+func person(uid int) bool { return uid > lastAccount && uid != nobody }
 
 // hidden says where a program runs from that nobody installs programs to; "" for elsewhere.
 func (c Claim) hidden() string {

@@ -110,7 +110,6 @@ func (p *Termination) refuseSession(ctx context.Context) error {
 	}
 	switch whose := claim.Whose(); {
 	case !known:
-		return nil
 	case claim.Listens && !claim.Untrusted:
 		return p.protectedAs(carrying(claim)).Protecting(claim.Data()).WithFix(p.instead())
 	case whose != sessions.Others && !claim.Listens:
@@ -120,9 +119,21 @@ func (p *Termination) refuseSession(ctx context.Context) error {
 		return p.protectedAs(carrying(claim)).Protecting(claim.Data()).
 			WithFix(fmt.Sprintf("Leave it running; or, if that session is to end: sudo sentinel --kill %d --end-session", p.target.PID)).
 			WithToolFix("Ask the person whether that session is to end. If so, call terminate_process again with end_session true, which the administrator may have to allow (policy.end_sessions).")
+	default:
+		p.carries = &claim
 	}
-	p.carries = &claim
-	return nil
+	return p.refuseHidden(model)
+}
+
+// refuseHidden refuses what may carry the caller's own session, for all that was read. A person's process may end:
+// whoever hides what they have open must not protect it by that.
+func (p *Termination) refuseHidden(model *sessions.Model) error {
+	why := model.Hides(p.facts.UserID)
+	if why == "" || person(p.facts.UserID) {
+		return nil
+	}
+	return fault.New(fault.Unavailable, p.who()+" must not be ended, since it may carry this call's own session: "+why+".").
+		WithFix("End what has so many files open, if it is a person's or of the account that is named; or add --force on the command line.")
 }
 
 // refuseService refuses what the end of a service of the system would do to others.

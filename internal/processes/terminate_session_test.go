@@ -75,3 +75,43 @@ func TestProcessesThatCarrySessions(t *testing.T) {
 		t.Errorf("without a model: %v", err)
 	}
 }
+
+// Where the caller's own session may be carried by what was not looked at, only force ends what is not surely
+// somebody else's.
+func TestWhatMayCarryAHiddenSession(t *testing.T) {
+	others := sessions.Claim{Sessions: []*sessions.Session{{User: "mallory"}}}
+	hidden := sessions.Gap{Why: "who holds it is not known", Whose: sessions.Own, Skipped: &sessions.SkippedError{Users: []int{33, 0}}}
+	harmless := hidden
+	harmless.Skipped = nil
+	for name, c := range map[string]struct {
+		gap     sessions.Gap
+		uid     int
+		claim   *sessions.Claim
+		refused bool
+	}{
+		"root's":                            {hidden, 0, nil, true},
+		"a service's":                       {hidden, 109, nil, true},
+		"with a session of another":         {hidden, 109, &others, true},
+		"of who has too much open":          {hidden, 33, nil, false},
+		"a person's":                        {hidden, 1000, nil, false},
+		"nobody's":                          {hidden, nobody, nil, true},
+		"where all was looked at":           {harmless, 0, nil, false},
+		"where others' sessions are hidden": {sessions.Gap{Skipped: hidden.Skipped}, 0, nil, false},
+	} {
+		v := &victim{facts: []Facts{{Name: "haproxy", Start: "1.2", UserID: c.uid}}, endsBy: SignalKill}
+		v.model = &sessions.Model{Gaps: []sessions.Gap{c.gap}, Processes: map[int]sessions.Claim{}}
+		if c.claim != nil {
+			v.model.Processes[4242] = *c.claim
+		}
+		_, err := PlanTermination(t.Context(), v, Target{PID: 4242, EndSession: true}, nil)
+		if (err != nil) != c.refused {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil && (fault.From(err).Code != fault.Unavailable || !strings.Contains(err.Error(), hidden.Why)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := PlanTermination(t.Context(), v, Target{PID: 4242, Force: true}, nil); err != nil {
+			t.Errorf("%s, by force: %v", name, err)
+		}
+	}
+}

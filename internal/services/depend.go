@@ -4,6 +4,7 @@ package services
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -88,6 +89,9 @@ func (p *planner) lost(lead string, l loss) error {
 func (p *planner) loses(ctx context.Context, u Unit) (loss, error) {
 	if claim, ok := p.carries(u); ok {
 		return loss{"it carries " + claim.String(), claim.Data()}, nil
+	}
+	if why := p.on.model.Hides(0); why != "" {
+		return loss{}, unknownDependence(ctx, "Whether "+shown(u.Name)+" carries this call's own session is not known", errors.New(why))
 	}
 	for group, points := range p.on.mounted {
 		if within(group, u.Group) {

@@ -17,7 +17,7 @@ func (f *finder) finish() {
 		slices.SortFunc(l.From, netip.Addr.Compare)
 		l.From = slices.Compact(l.From)
 		for _, why := range l.gaps {
-			g := Gap{Why: why + ", which carries " + l.String(), Whose: l.Whose, Trusted: l.trusted && l.likely}
+			g := Gap{Why: why + ", which carries " + l.String(), Whose: l.Whose, Trusted: l.trusted && l.likely, Skipped: l.skipped}
 			if f.model.Gaps = append(f.model.Gaps, g); g.Whose == PossiblyOwn && !g.Trusted {
 				doubts = append(doubts, g.Why)
 			}

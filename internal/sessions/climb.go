@@ -151,7 +151,7 @@ func (f *finder) idle(pid int) bool {
 			network[k.connection()] = true
 		}
 	}
-	told := f.snapshot.Masters && !f.unread[pid]
+	told := f.snapshot.Masters && f.unread[pid] == nil
 	return told && len(f.children[pid]) == 0 && len(own.Masters) == 0 && len(network) < 2
 }
 

@@ -129,5 +129,5 @@ func (w *walk) beginsIn(pid int, via SocketID) bool {
 	for _, id := range w.open(pid).Sockets {
 		open[cmp.Or(w.sockets[id].PathOf, id)] = true
 	}
-	return w.contained(k.Space) && !w.accepted(k) && !w.unread[pid] && len(open) == 1
+	return w.contained(k.Space) && !w.accepted(k) && w.unread[pid] == nil && len(open) == 1
 }

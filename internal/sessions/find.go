@@ -5,6 +5,7 @@ package sessions
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -62,7 +63,9 @@ type login struct {
 	record *Login // of the session manager
 	hint   *Login // of another record
 	gaps   []string
-	likely bool // one of the accounts of a caller whom no way leads up from, or of root
+	// skipped is why a gap is, where it was not looked at something.
+	skipped *SkippedError
+	likely  bool // one of the accounts of a caller whom no way leads up from, or of root
 }
 
 type ends struct {
@@ -106,7 +109,7 @@ type finder struct {
 	line        []int                         // this run and its ancestors
 	containers  map[netip.Addr]contained      // other hosts that may be one of this machine
 	files       map[int]Files
-	unread      map[int]bool       // processes that have more open than files tells
+	unread      map[int]error      // why, of processes that have more open than files tells
 	opened      map[SocketID][]int // processes that hold it, among those in files
 	serves      map[int]map[Port]bool
 	described   map[int]Description
@@ -128,7 +131,7 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 		processes: map[int]Process{}, children: map[int][]int{},
 		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, began: map[ends][]SocketID{}, listening: map[place][]Socket{}, doors: map[door]bool{},
 		carriers: map[int][]SocketID{}, came: map[int]*holding{}, all: map[int]*holding{}, shared: map[int]*holding{}, sharedAll: map[int][]SocketID{}, around: map[int][]SocketID{}, ways: map[proxy]ways{}, containers: map[netip.Addr]contained{}, linked: map[Connection]bool{},
-		addresses: map[Space]map[netip.Addr]bool{0: set(s.Addresses)}, files: map[int]Files{}, unread: map[int]bool{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{}, aboveUnseen: map[int]bool{}, vouched: map[*Session]bool{},
+		addresses: map[Space]map[netip.Addr]bool{0: set(s.Addresses)}, files: map[int]Files{}, unread: map[int]error{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{}, aboveUnseen: map[int]bool{}, vouched: map[*Session]bool{},
 		model: &Model{Addresses: map[netip.Addr]Claim{}, Processes: map[int]Claim{}, Units: map[string]Claim{}, Ports: map[Port]Claim{}},
 	}
 	for _, p := range s.Processes {
@@ -259,7 +262,7 @@ func (f *finder) open(pid int) Files {
 	if !ok {
 		var err error
 		if known, err = f.source.Open(f.ctx, pid); err != nil {
-			f.unread[pid] = true
+			f.unread[pid] = err
 			f.gap(pid, err)
 		}
 		f.files[pid] = known
@@ -288,6 +291,7 @@ func (f *finder) servesAt(pid int, port Port) bool {
 // gap notes that a process could not be looked at.
 func (f *finder) gap(pid int, err error) {
 	g := Gap{Why: fmt.Sprintf("what %s has open is not known (%v)", f.name(pid), err), Trusted: f.describe(pid).System}
+	g.Skipped, _ = errors.AsType[*SkippedError](err)
 	if slices.Contains(f.line, pid) {
 		g.Whose = Own
 	}

@@ -30,14 +30,24 @@ type machine struct {
 	unheld    bool
 	traffic   []map[SocketID]Traffic // of one reading after the other
 	unread    map[int]bool           // processes whose files are not all read
+	skipped   *SkippedError          // why something is not read
 	opened    []int
 }
 
 func (m *machine) Read(context.Context) (Snapshot, error) { return m.Snapshot, nil }
+
+// tooMany is why something is not read.
+func (m *machine) tooMany() error {
+	if m.skipped != nil {
+		return m.skipped
+	}
+	return errors.New("too many files")
+}
+
 func (m *machine) Open(_ context.Context, pid int) (Files, error) {
 	m.opened = append(m.opened, pid)
 	if m.unread[pid] {
-		return m.files[pid], errors.New("too many files")
+		return m.files[pid], m.tooMany()
 	}
 	return m.files[pid], nil
 }
@@ -62,7 +72,7 @@ func (m *machine) Container(_ context.Context, host netip.Addr) (Container, bool
 }
 func (m *machine) Holders(_ context.Context, list []Socket) (map[SocketID][]int, error) {
 	if m.unheld {
-		return nil, errors.New("too many files")
+		return nil, m.tooMany()
 	}
 	found := map[SocketID][]int{}
 	for _, k := range list {
@@ -620,6 +630,44 @@ func TestWhatIsNotKnownOfTheOwnSessionIsAGap(t *testing.T) {
 		m.Self = 13
 		if model, _ = summary(t, m); len(model.Hidden()) > 0 {
 			t.Errorf("%s, of somebody else: %+v", name, model.Hidden())
+		}
+	}
+}
+
+// What was not looked at may be the caller's own session, but that of who reached a bound of their own.
+func TestWhatWasNotLookedAtMayCarryTheSession(t *testing.T) {
+	skipped := &SkippedError{Users: []int{33, 0}, Err: errors.New("too many files of www-data")}
+	for name, do := range map[string]func(*machine){
+		"who holds the other end": func(m *machine) {
+			m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
+			m.unheld = true
+		},
+		"a proxy": func(m *machine) {
+			m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
+			m.tcp(34, "192.0.2.1:443", "203.0.113.9:50000")
+			m.process(30, 1, "haproxy", "bob", "", 32, 34)
+			m.unread = map[int]bool{30: true}
+		},
+		"what this run comes from": func(m *machine) { m.unread = map[int]bool{43: true} },
+	} {
+		m := sshd()
+		m.login(41, "bob", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
+		m.process(50, 43, "sentinel", "root", "pts/3")
+		m.Self, m.skipped = 50, skipped
+		do(m)
+		model, _ := summary(t, m)
+		for uid, hides := range map[int]bool{0: true, 33: false, 109: true} {
+			if got := model.Hides(uid); strings.Contains(got, skipped.Error()) != hides || (got == "") == hides {
+				t.Errorf("%s, of account %d: %q", name, uid, got)
+			}
+		}
+		m.skipped = nil
+		if model, _ = summary(t, m); model.Hides(0) != "" {
+			t.Errorf("%s, which no bound hides: %s", name, model.Hides(0))
+		}
+		m.skipped, m.Self = skipped, 13
+		if model, _ = summary(t, m); model.Hides(0) != "" {
+			t.Errorf("%s, of somebody else: %s", name, model.Hides(0))
 		}
 	}
 }

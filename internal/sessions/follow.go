@@ -3,6 +3,7 @@
 package sessions
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -191,6 +192,7 @@ func (w *walk) through(inside []Socket) {
 			why := fmt.Sprintf("who holds the other end of the connection from %s is not known", k.Local)
 			if err != nil {
 				why += fmt.Sprintf(" (%v)", err)
+				w.to.skip(err)
 			}
 			w.to.gaps = append(w.to.gaps, why)
 		}
@@ -220,6 +222,10 @@ func (w *walk) relay(pid int, via SocketID) {
 		return
 	}
 	w.passed[pid] = true
+	if err := w.unread[pid]; err != nil {
+		w.to.gaps = append(w.to.gaps, fmt.Sprintf("where the connections of %s go on is not all known (%v)", w.name(pid), err))
+		w.to.skip(err)
+	}
 	for _, child := range w.children[pid] {
 		if onward.any() {
 			break
@@ -233,6 +239,13 @@ func (w *walk) relay(pid int, via SocketID) {
 	}
 	w.visit(onward.first, how, true)
 	w.visit(onward.then, how, true)
+}
+
+// skip keeps what was not looked at on the way.
+func (l *login) skip(err error) {
+	if skipped, ok := errors.AsType[*SkippedError](err); ok {
+		l.skipped = skipped
+	}
 }
 
 // below takes the connection of the session that a process belongs to, where it has none of its own

@@ -202,7 +202,23 @@ type Gap struct {
 	// Trusted is set when a login that root has seen is concerned, and not only what a user says: the caller's
 	// own, or one of their accounts or of root. Others make gaps as they like, by logging in from this machine.
 	Trusted bool
+	// Skipped is set where it is hidden by what was not looked at for a bound; nil where that would not help.
+	Skipped *SkippedError
 }
+
+// A SkippedError says that more is open than is read, so that any process which was not looked at may carry a
+// session.
+type SkippedError struct {
+	// Users are the accounts that have reached a bound of their own. What is missing of others is none of their doing.
+	Users []int
+	Err   error
+}
+
+// Error implements error.
+func (e *SkippedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns which bound it was.
+func (e *SkippedError) Unwrap() error { return e.Err }
 
 // A Model is what carries the sessions of this machine at one moment.
 type Model struct {
@@ -219,6 +235,18 @@ type Model struct {
 
 // A Connection of a session to another host.
 type Connection struct{ Local, Remote netip.Addr }
+
+// Hides says why a process of an account of the system may carry the caller's own session though no claim says so, a
+// clause; empty if it does not. Who has reached a bound of their own may end all that is theirs, so that hiding protects
+// no intruder.
+func (m *Model) Hides(uid int) string {
+	for _, g := range m.Hidden() {
+		if g.Skipped != nil && (uid == 0 || !slices.Contains(g.Skipped.Users, uid)) {
+			return g.Why
+		}
+	}
+	return ""
+}
 
 // Hidden returns the gaps that may hide something of sessions that are surely, or where root has
 // seen the login possibly, the caller's own.

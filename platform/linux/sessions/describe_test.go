@@ -5,10 +5,13 @@
 package sessions
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +20,7 @@ import (
 
 	"sentinel/internal/sessions"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/procfs"
 )
 
 // Who called is told by sudo, and by what the kernel keeps of a login.
@@ -144,4 +148,20 @@ func TestRunsOfThisProgramAreTold(t *testing.T) {
 // stat is /proc/PID/stat of a process, proc_pid_stat(5).
 func stat(pid int, name string) string {
 	return fmt.Sprintf("%d (%s) S 1 1 1 0 -1 0", pid, name) + strings.Repeat(" 0", 43) + "\n"
+}
+
+// Whoever reached a bound of their own is told from those who were not reached any more.
+func TestWhoReachedABound(t *testing.T) {
+	const many, late = 33, 109
+	list := []procfs.Skipped{{UID: many, Err: procfs.ErrManyFiles}, {UID: many, Err: procfs.ErrManyFiles}, {UID: late, Err: procfs.ErrFilesTime}, {UID: 7, Err: fs.ErrPermission}}
+	why := errors.New("not all was looked at")
+	if e, ok := errors.AsType[*sessions.SkippedError](skippedError(why, list)); !ok || e.Err != why || !slices.Equal(e.Users, []int{many}) {
+		t.Errorf("%+v", e)
+	}
+	if e, ok := errors.AsType[*sessions.SkippedError](skippedError(why, list[2:])); !ok || len(e.Users) > 0 {
+		t.Errorf("%+v", e)
+	}
+	if err := skippedError(why, list[3:]); err != why {
+		t.Errorf("%#v, though no bound was reached", err)
+	}
 }

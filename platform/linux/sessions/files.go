@@ -29,6 +29,10 @@ func (r *reading) Open(ctx context.Context, pid int) (f sessions.Files, err erro
 		}
 		return ctx.Err() == nil
 	})
+	if err != nil {
+		uid, _ := r.proc.UID(pid) //nolint:errcheck // 0 is root, whose bound counts for nobody
+		err = skippedError(err, []procfs.Skipped{{PID: pid, UID: uid, Err: err}})
+	}
 	return f, errors.Join(err, ctx.Err())
 }
 
@@ -57,7 +61,7 @@ func (r *reading) Holders(ctx context.Context, list []sessions.Socket) (map[sess
 		}
 	}
 	if len(r.skipped) > 0 && len(found) < len(list) {
-		return found, r.skippedError()
+		return found, r.notLookedAt()
 	}
 	return found, nil
 }
@@ -90,8 +94,8 @@ func plain(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
 }
 
-// skippedError names the users of processes that were not looked at.
-func (r *reading) skippedError() error {
+// notLookedAt names the users of processes that were not looked at.
+func (r *reading) notLookedAt() error {
 	known, _ := r.names() //nolint:errcheck // a user without a name is shown as a number
 	users := map[int]bool{}
 	var names []string
@@ -101,5 +105,25 @@ func (r *reading) skippedError() error {
 		}
 		users[s.UID] = true
 	}
-	return fmt.Errorf("not all files of the processes of user %s were looked at: %w", strings.Join(names, ", "), r.skipped[0].Err)
+	err := fmt.Errorf("not all files of the processes of user %s were looked at: %w", strings.Join(names, ", "), r.skipped[0].Err)
+	return skippedError(err, r.skipped)
+}
+
+// skippedError is err with whose bounds were reached, if so.
+func skippedError(err error, skipped []procfs.Skipped) error {
+	if !slices.ContainsFunc(skipped, func(s procfs.Skipped) bool { return bound(s.Err) }) {
+		return err
+	}
+	e := &sessions.SkippedError{Err: err}
+	for _, s := range skipped {
+		if errors.Is(s.Err, procfs.ErrManyFiles) && !slices.Contains(e.Users, s.UID) {
+			e.Users = append(e.Users, s.UID)
+		}
+	}
+	return e
+}
+
+// bound reports whether something was not read because there was too much of it.
+func bound(err error) bool {
+	return errors.Is(err, procfs.ErrManyFiles) || errors.Is(err, procfs.ErrFilesTime)
 }
