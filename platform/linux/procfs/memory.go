@@ -62,6 +62,12 @@ func newMemoryReader() *memoryReader {
 	return &memoryReader{each: readPatience, most: maxStuck, pids: map[int]bool{}, byUser: map[int]int{}}
 }
 
+// Bounds of waiting for the stat files of processes, as those for their memory.
+const (
+	statPatience = 250 * time.Millisecond
+	mostStuck    = 20
+)
+
 func newStatReader() *memoryReader {
 	return &memoryReader{each: statPatience, most: mostStuck, pids: map[int]bool{}, byUser: map[int]int{}}
 }

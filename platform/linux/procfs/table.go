@@ -20,12 +20,6 @@ type Process struct {
 	Read time.Time
 }
 
-// Bounds of waiting for the stat files of processes, as those for their memory.
-const (
-	statPatience = 250 * time.Millisecond
-	mostStuck    = 20
-)
-
 // Processes reads the stat file of every process, in directory order. Processes that end meanwhile
 // are left out. Each process costs an open, a read and a close (7 µs).
 //
