@@ -14,7 +14,8 @@ import (
 
 // LeaveCaller takes a run as root with these arguments out of the hands of the user who started it
 // through sudo: what that user may do to processes must not stop one that holds a lock. It comes
-// before everything else. Root's own run keeps what root gave it.
+// before everything else, but for the control group, which a run leaves when it is admitted ([Admit]).
+// Root's own run keeps what root gave it.
 func LeaveCaller(args []string, getenv func(string) string) {
 	if !privilege.IsRoot() {
 		return
@@ -50,6 +51,7 @@ func Admit(uid int) (place int, leave func() error, err error) {
 	case err != nil:
 		giveBack = func() {}
 	}
+	leaveGroup() // whoever is refused stays in that of the user, which bounds how many these are
 	flush, err := leaveFiles()
 	return place, func() error {
 		defer giveBack()

@@ -9,4 +9,6 @@ const runDir = "/run"
 
 func leaveCaller() { caller.Leave() }
 
+func leaveGroup() { caller.LeaveGroup() }
+
 func leaveFiles() (flush func() error, err error) { return caller.Streams() }

@@ -3,9 +3,11 @@
 package local
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -67,6 +69,40 @@ func TestWhatIsLeftDependsOnWhoCalls(t *testing.T) {
 		})
 		if got := stand(t); got != c.want {
 			t.Errorf("user %q, request %v: %+v, want %+v", c.uid, c.request, got, c.want)
+		}
+	}
+}
+
+// What is refused may wait for its caller to read why, in a number that nothing else bounds.
+func TestWhoIsRefusedStaysInTheCallersGroup(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"/run", "/sys/fs/cgroup"} {
+		must(unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"))
+	}
+	membership := t.TempDir() + "/cgroup"
+	must(os.WriteFile(membership, []byte("0::/user.slice/user-1000.slice/session-3.scope\n"), 0o644))
+	must(unix.Mount(membership, "/proc/self/cgroup", "", unix.MS_BIND, ""))
+	must(os.WriteFile("/sys/fs/cgroup/cgroup.controllers", nil, 0o644))
+	const own = "/sys/fs/cgroup/sentinel"
+	must(os.Mkdir(own, 0o755))
+	for number := range placesOfUser + 1 {
+		must(os.WriteFile(own+"/cgroup.procs", nil, 0o644))
+		place, _, err := Admit(1000)
+		moved, failed := os.ReadFile(own + "/cgroup.procs")
+		must(failed)
+		if number < placesOfUser && (place != number || err != nil || string(moved) != strconv.Itoa(os.Getpid())) {
+			t.Errorf("place %d, %v, moved %q, want place %d", place, err, moved, number)
+		}
+		if number == placesOfUser && (!errors.Is(err, ErrFull) || len(moved) > 0) {
+			t.Errorf("%v, moved %q", err, moved)
 		}
 	}
 }

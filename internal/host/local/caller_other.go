@@ -7,6 +7,8 @@ package local
 // runDir is root's.
 const runDir = "/var/run"
 
-func leaveCaller() {} // nothing of what Linux has in addition
+// Nothing of what Linux has in addition.
+func leaveCaller() {}
+func leaveGroup()  {}
 
 func leaveFiles() (flush func() error, err error) { return func() error { return nil }, nil }

@@ -13,13 +13,16 @@ import (
 	"sentinel/platform/linux/cgroup"
 )
 
-// Leave leaves the control group of the caller, and makes the right to processors and memory that
-// of a service of root's. What the system does not let it change stays as it is: the worst of that is
-// a lock that others wait for until its lease is over.
+// Leave makes the right to processors and memory that of a service of root's. What the system does not
+// let it change stays as it is: the worst of that is a lock that others wait for until its lease is over.
 func Leave() {
-	cgroup.Leave("/") //nolint:errcheck // see above
 	schedule()
 	standInOOM()
+}
+
+// LeaveGroup leaves the control group of the caller, where the system lets it.
+func LeaveGroup() {
+	cgroup.Leave("/") //nolint:errcheck // see Leave
 }
 
 // oomScoreAdj is added to the badness of this process when memory runs out (proc_pid_oom_score_adj(5)):
