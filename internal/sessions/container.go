@@ -35,6 +35,7 @@ func (f *finder) container(host netip.Addr) contained {
 		if on && err == nil && len(c.Sockets) > 0 {
 			f.learn(c.Sockets)
 			f.noteBegun(c.Sockets)
+			f.addPaths(c.Sockets)
 			f.addresses[c.Space] = set(c.Addresses)
 			f.forget()
 		}
@@ -58,6 +59,19 @@ func (f *finder) noteBegun(list []Socket) {
 		if k = f.sockets[k.ID]; k.Protocol == "tcp" && k.Established && !f.accepted(k) {
 			at := ends{space: k.Space, protocol: k.Protocol, local: k.Local}
 			f.began[at] = append(f.began[at], k.ID)
+		}
+	}
+}
+
+// addPaths adds other paths to what processes were seen to have open before these were known.
+func (f *finder) addPaths(list []Socket) {
+	for _, k := range list {
+		for _, pid := range f.opened[k.PathOf] {
+			files := f.files[pid]
+			if !slices.Contains(files.Sockets, k.ID) {
+				files.Sockets = append(slices.Clip(files.Sockets), k.ID)
+				f.files[pid], f.opened[k.ID] = files, append(f.opened[k.ID], pid)
+			}
 		}
 	}
 }

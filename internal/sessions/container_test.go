@@ -87,6 +87,18 @@ func TestProxiesOfContainersAreFollowed(t *testing.T) {
 			want:  containerAt + " 2, 203.0.113.50 2, " + ann + " | ",
 			holds: []int{40, 41},
 		},
+		"a jump host, whose files are read before its client's other path is known": {
+			do: func(m *machine) {
+				boxed(m, "bob", 51, 52)
+				m.Processes[slices.IndexFunc(m.Processes, func(p Process) bool { return p.PID == 41 })].Name = "sshd"
+				m.proxies()
+				m.within(53, containerAt+":2222", "203.0.113.51:6000")
+				c := m.inside[netip.MustParseAddr(containerAt)]
+				c.Sockets[len(c.Sockets)-1].PathOf = 52
+			},
+			want:  containerAt + " 2, 203.0.113.50 2, 203.0.113.51 2, " + ann + " | ",
+			holds: []int{40, 41},
+		},
 		"a proxy whose connection is sent on by the packet filter": {
 			do: func(m *machine) {
 				boxed(m, "bob", 51, 52)
