@@ -20,6 +20,7 @@ import (
 // A kernel is what is asked about the network. Tests replace the functions.
 type kernel struct {
 	links     func() ([]interfaces.Link, error)
+	routes    func(family int, filter *netlink.Route, mask uint64, visit func(netlink.Route) bool) error
 	routesTo  func(remote, local netip.Addr) ([]netlink.Route, error)
 	neighbors func(netlink.Ndmsg) ([]netlink.Neigh, error)
 	policies  func() ([]netlink.XfrmPolicy, error)
@@ -30,7 +31,7 @@ type kernel struct {
 
 func liveKernel() kernel {
 	return kernel{
-		links: interfaces.List, routesTo: routesTo, neighbors: netlink.NeighListExecute,
+		links: interfaces.List, routes: netlink.RouteListFilteredIter, routesTo: routesTo, neighbors: netlink.NeighListExecute,
 		policies: policies, wireGuard: wireguard.Dump, peers: conntrack.Peers,
 	}
 }

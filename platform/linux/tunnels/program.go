@@ -105,11 +105,8 @@ func (w *walk) search() devices {
 	w.devices = &d
 	of := w.holders()
 	skipped, err := w.proc.OpenFiles(w.ctx, nil, func(f procfs.OpenFile) bool {
-		if len(f.Link) == 0 || f.Link[0] != '/' { // sockets and pipes are no devices
-			return true
-		}
-		name := interfaceOf(f.About())
-		if ppp := bytes.HasPrefix(f.Link, []byte("/dev/ppp")); !ppp && name == "" {
+		name, ppp := Device(f)
+		if name == "" && !ppp {
 			return true
 		}
 		h := of(f.PID)
@@ -128,6 +125,14 @@ func (w *walk) search() devices {
 		d.missed = fmt.Sprintf(" (%d processes could not be looked at)", len(skipped))
 	}
 	return d
+}
+
+// Device tells the interface of a TUN or TAP device that a process has open, or that the file is a line of PPP.
+func Device(f procfs.OpenFile) (name string, ppp bool) {
+	if len(f.Link) == 0 || f.Link[0] != '/' { // sockets and pipes are no devices
+		return "", false
+	}
+	return interfaceOf(f.About()), bytes.HasPrefix(f.Link, []byte("/dev/ppp"))
 }
 
 // holders asks for each process once, however often it has a device open.
@@ -183,6 +188,7 @@ func (w *walk) peers(t *sessions.Tunnel, held map[uint64]bool) (unseen bool, err
 	listening := map[sessions.Port]bool{}
 	var connected []sessions.Port
 	var open []uint16
+	var with []end
 	visit := func(protocol string) func(sockdiag.Socket) {
 		return func(s sockdiag.Socket) {
 			remote, port := s.Remote.Addr().Unmap().WithZone(""), sessions.Port{Protocol: protocol, Number: s.Local.Port()}
@@ -196,7 +202,7 @@ func (w *walk) peers(t *sessions.Tunnel, held map[uint64]bool) (unseen bool, err
 					connected = append(connected, port)
 				}
 			case held[s.Inode] && s.Remote.Port() != 0 && !remote.IsLoopback():
-				t.Addresses = append(t.Addresses, remote)
+				with = append(with, end{address: remote, port: port})
 				connected = append(connected, port)
 			}
 		}
@@ -209,21 +215,43 @@ func (w *walk) peers(t *sessions.Tunnel, held map[uint64]bool) (unseen bool, err
 			t.Ports = append(t.Ports, p)
 		}
 	}
-	unseen, untracked := w.tracked(t, open)
+	for i, e := range with {
+		with[i].came = listening[e.port]
+	}
+	tracked, unseen, untracked := w.tracked(open)
+	w.choose(t, append(with, tracked...))
 	return unseen, errors.Join(err, untracked)
 }
 
-func (w *walk) tracked(t *sessions.Tunnel, ports []uint16) (unseen bool, err error) {
+// An end is with whom the program of a tunnel talks, and whether they came.
+type end struct {
+	address netip.Addr
+	port    sessions.Port
+	came    bool
+}
+
+func (w *walk) tracked(ports []uint16) (list []end, unseen bool, err error) {
 	if len(ports) == 0 {
-		return false, nil
+		return nil, false, nil
 	}
 	peers, err := w.kernel.peers(w.ctx, ports)
 	for _, p := range peers {
 		if a := p.Address.Unmap(); a.IsValid() && !a.IsLoopback() && !w.own(a) {
-			t.Addresses = append(t.Addresses, a)
+			list = append(list, end{address: a, came: p.Came})
 		}
 	}
-	return len(peers) == 0, err
+	return list, len(peers) == 0, err
+}
+
+// choose takes ends over. Answers to what the program has called need no port that is open to others.
+func (w *walk) choose(t *sessions.Tunnel, list []end) {
+	came := func(e end) bool { return e.came }
+	if begun := slices.DeleteFunc(slices.Clone(list), came); w.begun && len(begun) > 0 {
+		list, t.Ports = begun, nil
+	}
+	for _, e := range list {
+		t.Addresses = append(t.Addresses, e.address)
+	}
 }
 
 // own reports whether an address is of this machine.

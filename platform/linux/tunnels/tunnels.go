@@ -45,6 +45,7 @@ type Reader struct {
 	programs map[string]sessions.Tunnel // of devices, by interface
 	allLinks func() ([]interfaces.Link, error)
 	near     func() (map[netip.Addr][]int, error) // interfaces of neighbours
+	begun    bool                                 // ends that the program of a tunnel has called go before others
 
 	listed        bool // ipsecPolicies are, or could not be
 	ipsecPolicies []netlink.XfrmPolicy

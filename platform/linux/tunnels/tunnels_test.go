@@ -49,6 +49,10 @@ func carried(t *testing.T, r *Reader, local, remote string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return summary(found)
+}
+
+func summary(found []sessions.Tunnel) string {
 	var lines []string
 	for _, f := range found {
 		line := f.Interface + " " + f.Kind
@@ -261,6 +265,7 @@ func TestKindsOfKernelTunnels(t *testing.T) {
 func silentKernel(links ...interfaces.Link) kernel {
 	return kernel{
 		links:     func() ([]interfaces.Link, error) { return links, nil },
+		routes:    func(int, *netlink.Route, uint64, func(netlink.Route) bool) error { return nil },
 		routesTo:  func(netip.Addr, netip.Addr) ([]netlink.Route, error) { return nil, nil },
 		neighbors: func(netlink.Ndmsg) ([]netlink.Neigh, error) { return nil, nil },
 		policies:  func() ([]netlink.XfrmPolicy, error) { return nil, nil },
