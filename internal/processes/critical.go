@@ -35,6 +35,9 @@ type CriticalRule struct {
 // WhyRouting is about what keeps routes and addresses, by its name or by its [Duty].
 const WhyRouting = "routes or addresses of this machine depend on it, and with them whoever reaches it over these"
 
+// WhyWayOut is about what the machine's packets to other networks go through, by its [Duty].
+const WhyWayOut = "it carries a tunnel by which this machine reaches other networks or its name servers"
+
 // why says why a process with the duty must not be ended; empty for none.
 func (d Duty) why() string {
 	switch {
@@ -42,6 +45,8 @@ func (d Duty) why() string {
 		return "it answers this machine's own questions for names"
 	case d.Routing:
 		return WhyRouting
+	case d.WayOut:
+		return WhyWayOut
 	default:
 		return ""
 	}
@@ -187,6 +192,8 @@ func Essential(ctx context.Context, source TerminationSource, pid int) (why stri
 		return "", err
 	case p.facts.Duty.Routing:
 		return WhyRouting, nil
+	case p.facts.Duty.WayOut:
+		return WhyWayOut, nil
 	}
 	for _, rule := range rules {
 		if rule.Restart && p.under(ctx, rule) {

@@ -13,6 +13,7 @@ func TestWhatTheNetworkHasOfAProcessIsProtected(t *testing.T) {
 	for message, duty := range map[string]Duty{
 		"it answers this machine's own questions for names": {NameServer: true},
 		WhyRouting: {Routing: true},
+		WhyWayOut:  {WayOut: true},
 	} {
 		has := func() *victim { return facts(func(f *Facts) { f.Duty = duty }) }
 		fails(t, has(), Target{}, fault.ProtectedProcess, message, "add --force")

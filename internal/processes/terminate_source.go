@@ -107,6 +107,7 @@ type Facts struct {
 type Duty struct {
 	NameServer bool  // it answers at an address at which this machine asks for names
 	Routing    bool  // it speaks a protocol of routers, or of machines that stand in for each other
+	WayOut     bool  // it carries the packets of a tunnel by which this machine reaches others
 	Unread     error // why that is not all known
 }
 

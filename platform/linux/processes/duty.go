@@ -19,6 +19,7 @@ import (
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/resolvconf"
 	"sentinel/platform/linux/sockdiag"
+	"sentinel/platform/linux/tunnels"
 )
 
 const (
@@ -45,19 +46,24 @@ func (t *Terminator) duty(ctx context.Context, pid, uid int) (d processes.Duty) 
 	if err != nil {
 		return processes.Duty{Unread: err}
 	}
-	if len(sockets) == 0 {
-		return d
-	}
-	routes := t.mayRoute(pid, uid)
+	device, routes := false, len(sockets) > 0 && t.mayRoute(pid, uid)
 	skipped, err := t.proc.OpenFiles(ctx, []int{pid}, func(f procfs.OpenFile) bool {
 		if inode, ok := f.Socket(); ok {
 			d.NameServer = d.NameServer || sockets[inode].NameServer
 			d.Routing = d.Routing || routes && sockets[inode].Routing
+		} else if name, ppp := tunnels.Device(f); name != "" || ppp {
+			device = true
 		}
 		return true
 	})
 	if d.Unread = err; err == nil && len(skipped) > 0 {
 		d.Unread = unread(uid, skipped[0].Err)
+	}
+	if len(sockets) == 0 && errors.Is(d.Unread, fs.ErrPermission) { // who may not look at a process may not end it
+		d.Unread = nil
+	}
+	if device {
+		t.findWayOut(ctx, pid, &d)
 	}
 	return d
 }

@@ -171,6 +171,52 @@ func TestARouterByWhatItSpeaksIsProtected(t *testing.T) {
 	}
 }
 
+// A program by any name that holds the device of the default route is neither ended nor restarted; a user's is.
+func TestTheProgramOfTheWayOutIsProtected(t *testing.T) {
+	testenv.Program(t, "ip", "iproute2")
+	if !testenv.Isolated(t) {
+		return
+	}
+	device := func() (*os.File, error) {
+		f, err := os.OpenFile("/dev/net/tun", os.O_RDWR|unix.O_NONBLOCK, 0)
+		if err != nil {
+			return nil, err
+		}
+		ask, err := unix.NewIfreq("tun7")
+		if err == nil {
+			ask.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_MULTI_QUEUE)
+			err = unix.IoctlIfreq(int(f.Fd()), unix.TUNSETIFF, ask)
+		}
+		return f, err
+	}
+	pid, users := socketOf(t, 0, device), socketOf(t, 1000, device)
+	essential := func(pid int) string {
+		why, err := processes.Essential(t.Context(), NewTerminator("/"), pid)
+		if err != nil {
+			t.Error(err)
+		}
+		return why
+	}
+	if why := essential(pid); why != "" {
+		t.Errorf("without a route: %s", why)
+	}
+	for _, command := range []string{"ip link set tun7 up", "ip route add default dev tun7"} {
+		if out, err := exec.Command("sh", "-c", command).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", command, err, out)
+		}
+	}
+	if why := essential(pid); why != processes.WhyWayOut {
+		t.Errorf("%q", why)
+	}
+	_, err := processes.PlanTermination(t.Context(), NewTerminator("/"), processes.Target{PID: pid}, nil)
+	if err == nil || fault.From(err).Code != fault.ProtectedProcess || !strings.Contains(err.Error(), processes.WhyWayOut) {
+		t.Errorf("it may be ended: %v", err)
+	}
+	if why := essential(users); why != "" {
+		t.Errorf("a user's program: %s", why)
+	}
+}
+
 func TestDaemonsThatKnowPeople(t *testing.T) {
 	for text, want := range map[string]string{
 		"passwd: files sss\n": "sssd sssd_be sssd_nss sssd_pam", "passwd: files\ngroup: files winbind\n": "winbindd", "initgroups: ldap": "nslcd",

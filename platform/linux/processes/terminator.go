@@ -27,6 +27,7 @@ type Terminator struct {
 	*Source
 	root     string
 	sessions *linuxsessions.Reader
+	ways     waysOut
 }
 
 var _ processes.TerminationSource = (*Terminator)(nil)
@@ -34,7 +35,7 @@ var _ processes.TerminationSource = (*Terminator)(nil)
 // NewTerminator returns the Terminator for root. Only "/" has processes that can
 // be held.
 func NewTerminator(root string) *Terminator {
-	return &Terminator{New(root), root, linuxsessions.New(root)}
+	return &Terminator{Source: New(root), root: root, sessions: linuxsessions.New(root)}
 }
 
 var (
