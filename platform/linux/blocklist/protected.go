@@ -12,11 +12,12 @@ import (
 	"sentinel/internal/sanitize"
 	"sentinel/internal/sessions"
 	linuxsessions "sentinel/platform/linux/sessions"
+	"sentinel/platform/linux/tunnels"
 	"sentinel/platform/unix/servernames"
 )
 
 // HostContext reads what this machine must not lose contact with: its own
-// addresses, its gateways and name servers, the other ends of the kernel's tunnels, the servers of what
+// addresses, its gateways and name servers, the other ends of the kernel's tunnels and of those that lead out, the servers of what
 // is mounted and those that its configuration names, and what carries the sessions of those who are
 // logged in.
 type HostContext struct {
@@ -25,6 +26,7 @@ type HostContext struct {
 		Model(ctx context.Context) (*sessions.Model, error)
 	}
 	kernel kernel
+	out    func(context.Context) ([]sessions.Tunnel, error)
 	names  blocklist.Lookup
 }
 
@@ -33,7 +35,8 @@ var _ blocklist.HostContext = (*HostContext)(nil)
 // NewHostContext returns the HostContext of the system below root; "/" is the
 // live one. Addresses and routes are always those of the caller's network namespace.
 func NewHostContext(root string) *HostContext {
-	return &HostContext{root: root, sessions: linuxsessions.New(root), kernel: liveKernel(), names: &net.Resolver{PreferGo: true}}
+	out := func(ctx context.Context) ([]sessions.Tunnel, error) { return tunnels.New(root).Out(ctx) }
+	return &HostContext{root: root, sessions: linuxsessions.New(root), kernel: liveKernel(), out: out, names: &net.Resolver{PreferGo: true}}
 }
 
 // ProtectedAddrs implements [blocklist.HostContext].
@@ -43,6 +46,7 @@ func (s *HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.Protected
 		{Name: "routes", Read: s.routes},
 		{Name: "name servers", Read: s.resolvers},
 		{Name: "tunnels", Read: s.tunnelEnds},
+		{Name: "ways out", Read: s.waysOut},
 		{Name: "storage", Read: s.storage},
 		{Name: "configuration", Read: func(context.Context) ([]blocklist.ProtectedAddr, error) { return servernames.Addresses(s.root) }},
 		{Name: "sessions", Read: s.sessionPeers},

@@ -17,6 +17,7 @@ import (
 	"sentinel/internal/sanitize"
 	"sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/netattr"
+	"sentinel/platform/linux/tunnels"
 	"sentinel/platform/linux/wireguard"
 )
 
@@ -35,18 +36,34 @@ func (s *HostContext) tunnelEnds(ctx context.Context) ([]blocklist.ProtectedAddr
 	if err != nil {
 		return nil, fmt.Errorf("list interfaces: %w", err)
 	}
-	tunnels, err := s.tunnels(ctx, links)
+	all, err := s.tunnels(ctx, links)
 	if err != nil {
 		return nil, err
 	}
 	var list []blocklist.ProtectedAddr
-	for _, t := range tunnels {
+	for _, t := range all {
 		slices.SortFunc(t.ends, netip.Addr.Compare)
 		for _, a := range slices.Compact(t.ends) {
 			list = append(list, blocklist.Protect(a, "the other end of the tunnel "+t.title()))
 		}
 	}
 	return list, nil
+}
+
+// waysOut lists the far ends of the tunnels by which this machine reaches the rest of the world, also
+// those that a program holds.
+func (s *HostContext) waysOut(ctx context.Context) (list []blocklist.ProtectedAddr, err error) {
+	found, err := s.out(ctx)
+	for _, t := range found {
+		name := sanitize.Text(t.Interface, 15)
+		for _, a := range t.Addresses {
+			list = append(list, blocklist.Protect(a, "the other end of the tunnel "+name+", by which this machine reaches others"))
+		}
+		if t.Unknown != "" {
+			list = append(list, blocklist.ProtectedAddr{Unseen: "this machine reaches others by the tunnel " + name + ", and " + t.Unknown})
+		}
+	}
+	return list, err
 }
 
 // tunnels picks the tunnels from the interfaces and adds what else the kernel knows
@@ -80,10 +97,11 @@ func (s *HostContext) tunnels(ctx context.Context, links []interfaces.Link) ([]t
 }
 
 // addForwarding adds to the tunnels of VXLAN where their forwarding entries
-// (bridge-fdb(8)) lead, as far as the system was told them.
-func (s *HostContext) addForwarding(ctx context.Context, tunnels []tunnel) error {
+// (bridge-fdb(8)) lead, as far as the system was told them: where a session goes by one that
+// a packet made, it is among what carries that.
+func (s *HostContext) addForwarding(ctx context.Context, list []tunnel) error {
 	isVXLAN := func(t tunnel) bool { return t.Kind == interfaces.KindVXLAN }
-	if !slices.ContainsFunc(tunnels, isVXLAN) {
+	if !slices.ContainsFunc(list, isVXLAN) {
 		return nil
 	}
 	entries, err := netattr.Complete(ctx, func() ([]netlink.Neigh, error) {
@@ -93,8 +111,8 @@ func (s *HostContext) addForwarding(ctx context.Context, tunnels []tunnel) error
 		return err
 	}
 	for _, e := range entries {
-		i := slices.IndexFunc(tunnels, func(t tunnel) bool { return isVXLAN(t) && t.Index == e.LinkIndex })
-		if i < 0 || len(e.IP) == 0 || learned(e) {
+		i := slices.IndexFunc(list, func(t tunnel) bool { return isVXLAN(t) && t.Index == e.LinkIndex })
+		if i < 0 || len(e.IP) == 0 || tunnels.Learned(e) {
 			continue
 		}
 		a, ok := netip.AddrFromSlice(e.IP)
@@ -102,16 +120,10 @@ func (s *HostContext) addForwarding(ctx context.Context, tunnels []tunnel) error
 			return netattr.ErrFormat
 		}
 		if !a.IsUnspecified() {
-			tunnels[i].ends = append(tunnels[i].ends, a)
+			list[i].ends = append(list[i].ends, a)
 		}
 	}
 	return nil
-}
-
-// learned reports whether a packet made an entry: anybody can send one, from any address (RFC 7348, section 7).
-// Where a session goes by such an entry, it is among what carries that.
-func learned(e netlink.Neigh) bool {
-	return e.State&(unix.NUD_PERMANENT|unix.NUD_NOARP) == 0 && e.Flags&unix.NTF_EXT_LEARNED == 0
 }
 
 // wireGuardPeers asks for the endpoints of an interface's peers. A peer that has

@@ -5,11 +5,17 @@
 package blocklist
 
 import (
+	"context"
 	"encoding/hex"
+	"errors"
 	"net"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
+	"sentinel/internal/blocklist"
+	"sentinel/internal/sessions"
 	"sentinel/internal/testenv"
 )
 
@@ -85,4 +91,21 @@ func message(t *testing.T, text string) []byte {
 	b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
 	must(t, err)
 	return b
+}
+
+func TestFarEndsOfTheWaysOutAreProtected(t *testing.T) {
+	far, refused := netip.MustParseAddr("192.0.2.9"), errors.New("not permitted")
+	s := NewHostContext(t.TempDir())
+	s.out = func(context.Context) ([]sessions.Tunnel, error) {
+		return []sessions.Tunnel{{Interface: "tun7", Addresses: []netip.Addr{far}}, {Interface: "tun8", Unknown: "nobody is seen"}}, refused
+	}
+	list, err := s.ProtectedAddrs(t.Context())
+	for _, want := range []blocklist.ProtectedAddr{
+		blocklist.Protect(far, "the other end of the tunnel tun7, by which this machine reaches others"),
+		{Unseen: "this machine reaches others by the tunnel tun8, and nobody is seen"},
+	} {
+		if !slices.Contains(list, want) || !errors.Is(err, refused) {
+			t.Errorf("%+v is not in %+v, %v", want, list, err)
+		}
+	}
 }
