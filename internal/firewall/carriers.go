@@ -68,6 +68,16 @@ func (e *Enabling) carriers(ctx context.Context, find func(context.Context) (*se
 	return nil
 }
 
+// waysOut lists what the tunnels need by which this machine reaches others, and says so.
+func (e *Enabling) waysOut(open OpenPorts) (ports []Port) {
+	for _, w := range open.WaysOut {
+		if ports = append(ports, w.Port); len(ports) <= maxCarriers && !slices.Contains(open.Remote, w.Port) {
+			e.note += fmt.Sprintf(" %s carries the tunnel %s, by which this machine reaches others.", w.Port, sanitize.Text(w.Interface, 15))
+		}
+	}
+	return ports
+}
+
 // chosen returns the carriers to let in and those that are left out. What the system serves is let in, and
 // what carries the caller's own session, and is told first; the rest up to a bound, by turns.
 func (e *Enabling) chosen(model *sessions.Model, open *OpenPorts) (let, left []carrier) {

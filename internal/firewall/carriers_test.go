@@ -143,6 +143,24 @@ func TestProtocolsThatTheSystemReceives(t *testing.T) {
 	}
 }
 
+// What this machine reaches others by is let in, whoever is logged in, and a rule that denies it is a reason to ask.
+func TestWaysOutAreLetIn(t *testing.T) {
+	m := newMachine()
+	m.open.WaysOut = []WayOut{{Port{4789, "udp"}, "vx0"}, {tcp(22), "tun0"}}
+	got, err := plan(t, m, EnableOptions{}).Do(t.Context())
+	if want := []Port{tcp(22), tcp(2222), {4789, "udp"}}; err != nil || !slices.Equal(got.AllowedPorts, want) || !slices.Contains(m.done, "enable [22/tcp 2222/tcp 4789/udp]") {
+		t.Errorf("%+v, did %q, %v", got, m.done, err)
+	}
+	if said := "4789/udp carries the tunnel vx0, by which this machine reaches others."; !strings.Contains(got.Details, said) || strings.Contains(got.Details, "tun0") {
+		t.Errorf("said %q", got.Details)
+	}
+	m = newMachine()
+	m.rules[Port{4789, "udp"}], m.open.WaysOut = Denied, []WayOut{{Port{4789, "udp"}, "vx0"}}
+	if _, err := PlanEnable(t.Context(), m, m, EnableOptions{}); err == nil || fault.From(err).Code != fault.FirewallFailed || !strings.Contains(err.Error(), "shuts out 4789/udp") {
+		t.Errorf("denied: %v", err)
+	}
+}
+
 func TestProtocolsHaveOneNameEach(t *testing.T) {
 	for n := range 256 {
 		p, ok := Protocol(uint8(n))

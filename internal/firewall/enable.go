@@ -187,7 +187,7 @@ func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Cont
 		return err
 	}
 	e.remotePorts, e.ports = open.Remote, slices.Clone(open.Remote)
-	for _, p := range slices.Concat(open.Protocols, e.keepOpen) {
+	for _, p := range slices.Concat(open.Protocols, e.waysOut(open), e.keepOpen) {
 		if !slices.Contains(e.ports, p) {
 			e.ports = append(e.ports, p)
 		}

@@ -75,6 +75,8 @@ type OpenPorts struct {
 	Listeners []Listener
 	// Protocols are those without ports that services of the system receive.
 	Protocols []Port
+	// WaysOut are what the packets of tunnels come in at by which this machine reaches others.
+	WaysOut []WayOut
 	// Servers tells which user listens at a port: 0 where one is the system's, and the least of several.
 	Servers map[Port]int
 	// OnlyIPv6 are the ports at which all sockets that listen for other hosts take IPv6 alone.
@@ -84,6 +86,12 @@ type OpenPorts struct {
 	// Cut says that more sockets listen than were looked at; those of the system, and at ports that
 	// only root opens, were.
 	Cut bool
+}
+
+// A WayOut is a port or protocol of a tunnel.
+type WayOut struct {
+	Port
+	Interface string
 }
 
 // A Verdict is what a firewall does with new connections to one port.

@@ -17,11 +17,13 @@ import (
 
 	"sentinel/internal/firewall"
 	"sentinel/internal/network"
+	"sentinel/internal/sessions"
 	"sentinel/internal/sshserver"
 	"sentinel/internal/sysexec"
 	linuxnetwork "sentinel/platform/linux/network"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/systemd"
+	"sentinel/platform/linux/tunnels"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/sshdconf"
 )
@@ -42,11 +44,12 @@ type sockets struct {
 	process   func(pid int) (procfs.ProcessStat, error)
 	ephemeral func() (low, high uint16) // ports that clients get by themselves
 	table     func(name string, visit func(procfs.Socket)) error
+	out       func(context.Context) ([]sessions.Tunnel, error)
 }
 
 func liveSockets() sockets {
 	proc := procfs.New("/")
-	return sockets{network: linuxnetwork.New("/"), uid: proc.UID, lends: proc.Lends, process: proc.Process, ephemeral: ephemeral, table: proc.Sockets}
+	return sockets{network: linuxnetwork.New("/"), uid: proc.UID, lends: proc.Lends, process: proc.Process, ephemeral: ephemeral, table: proc.Sockets, out: tunnels.New("/").Out}
 }
 
 // OpenPorts implements [firewall.Manager]. What carries open sessions is found by
@@ -73,12 +76,31 @@ func (m *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
 	if d.Protocols, err = m.protocols(); err != nil {
 		problems = append(problems, err)
 	}
+	if d.WaysOut, err = m.waysOut(ctx); err != nil {
+		problems = append(problems, err)
+	}
 	ports, err := m.fromConfiguration(ctx)
 	d.Remote = append(d.Remote, ports...)
 	if err != nil && !serving && m.startsLater(ctx) {
 		problems = append(problems, err)
 	}
 	return d, errors.Join(problems...)
+}
+
+// waysOut finds what the tunnels need by which this machine reaches others. Answers of the other end may come
+// from another port than the packets went to, as those of VXLAN do (RFC 7348, section 5), and so are no replies to
+// connection tracking.
+func (m *Manager) waysOut(ctx context.Context) (list []firewall.WayOut, err error) {
+	found, err := m.sockets.out(ctx)
+	for _, t := range found {
+		for _, p := range t.Ports {
+			list = append(list, firewall.WayOut{Port: firewall.Port{Number: p.Number, Protocol: p.Protocol}, Interface: t.Interface})
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("find the tunnels by which this machine reaches others: %w", err)
+	}
+	return list, err
 }
 
 // fromSockets reads listeners and sessions. serving says that an SSH server

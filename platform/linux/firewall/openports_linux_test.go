@@ -16,6 +16,7 @@ import (
 
 	"sentinel/internal/firewall"
 	"sentinel/internal/network"
+	"sentinel/internal/sessions"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
 	"sentinel/platform/linux/procfs"
@@ -36,6 +37,7 @@ type machine struct {
 	booted     bool
 	streams    []string
 	streamsErr error
+	out        []sessions.Tunnel
 	known      map[string]systemd.UnitState
 	files      []string
 	sshd       sysexec.Result
@@ -91,6 +93,7 @@ func (m *machine) manager() *Manager {
 		state:     stateFile{"/var/lib/no-sentinel/firewall.json"},
 		installed: func(path string) bool { return slices.Contains(m.files, path) },
 		sockets: sockets{
+			out:     func(context.Context) ([]sessions.Tunnel, error) { return m.out, nil },
 			network: m, uid: m.uid, lends: func(pid int) bool { return pid == m.lending }, process: m.process,
 			ephemeral: func() (uint16, uint16) { return 32768, 60999 },
 			table:     func(string, func(procfs.Socket)) error { return nil },
@@ -332,5 +335,15 @@ func TestServersArePutDownToUsers(t *testing.T) {
 	want := map[firewall.Port]int{tcp(443): 0, tcp(8080): 1001, udp(4500): 0, udp(60001): 1002}
 	if diff := cmp.Diff(want, d.Servers); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+func TestPortsOfTheWaysOutAreFound(t *testing.T) {
+	m := machine{out: []sessions.Tunnel{
+		{Interface: "vx0", Ports: []sessions.Port{{Protocol: "udp", Number: 4789}}}, {Interface: "tun0"}, {Interface: "gre1", Ports: []sessions.Port{{Protocol: "gre"}}},
+	}}
+	want := []firewall.WayOut{{Port: udp(4789), Interface: "vx0"}, {Port: firewall.Port{Protocol: "gre"}, Interface: "gre1"}}
+	if d, err := m.manager().OpenPorts(t.Context()); err != nil || !slices.Equal(d.WaysOut, want) {
+		t.Errorf("%v, %v, want %v", d.WaysOut, err, want)
 	}
 }
