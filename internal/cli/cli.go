@@ -76,9 +76,9 @@ type Program struct {
 	// Prefer makes this process one for something short: with few threads, and root's with a better place
 	// among all others, which what it starts has not. nil does not.
 	Prefer func(root bool)
-	// Admit takes a place among the runs of a user behind sudo, which leave gives back; see
-	// [local.Admit]. nil has no bound.
-	Admit func(uid int) (place int, leave func() error, err error)
+	// Admit takes a place among the runs of a user behind sudo, and flush is what its answer ends
+	// with; see [local.Admit]. nil has no bound.
+	Admit func(uid int) (place int, flush func() error, err error)
 }
 
 // Run is [Run] for p.
@@ -102,8 +102,8 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 		out.check(call)
 	}
 	call.verbatim = !out.checking && !out.forPeople() && out.form != metricsForm
-	leave, refused := p.admit()
-	defer func() { status = out.arrives(leave, status) }()
+	flush, refused := p.admit()
+	defer func() { status = out.arrives(flush, status) }()
 	if refused != nil {
 		out.readWithin = lastWord // whoever starts many more than they may has them all stay as long
 		err = refused

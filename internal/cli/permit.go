@@ -140,24 +140,24 @@ func (i invocation) unlisted() []string {
 // processes. More would take the machine away from these.
 const preferredPlaces = 4
 
-// admit takes a place for this run among those of the user behind sudo; leave gives it back.
-func (p *Program) admit() (leave func() error, err error) {
+// admit takes a place for this run among those of the user behind sudo.
+func (p *Program) admit() (flush func() error, err error) {
 	who := p.whoAsks(ops.Context{})
 	if p.Admit == nil || !limited(who) {
 		return func() error { return nil }, nil
 	}
-	place, leave, err := p.Admit(*who.SudoUID)
+	place, flush, err := p.Admit(*who.SudoUID)
 	switch {
 	case errors.Is(err, local.ErrFull):
-		return leave, fault.New(fault.RateLimited, "As many runs of sentinel as root as one user may have at a time are going on.").
+		return flush, fault.New(fault.RateLimited, "As many runs of sentinel as root as one user may have at a time are going on.").
 			WithFix("Wait until some have ended; see what runs with: pgrep -a sentinel").WithToolFix("Call again in a moment, and make fewer calls at a time.")
 	case err != nil:
-		return leave, fault.Wrap(fault.Unsupported, "A file that the input or the output goes through could hold up what this run starts", err).
+		return flush, fault.Wrap(fault.Unsupported, "A file that the input or the output goes through could hold up what this run starts", err).
 			WithFix("Have its input and output go through pipes.")
 	case place >= preferredPlaces:
 		p.Prefer = nil
 	}
-	return leave, nil
+	return flush, nil
 }
 
 // writesPerMinute bounds what is not destructive: a caller could otherwise let

@@ -33,7 +33,7 @@ func TestOnlyWhatIsShortIsPreferred(t *testing.T) {
 // What waits for its request needs no better place, and of many runs of one user only some get it.
 func TestFewRunsOfAUserArePreferred(t *testing.T) {
 	for place, want := range map[int]bool{0: true, 3: true, 4: false, 31: false} {
-		preferred, left := false, 0
+		preferred, flushed := false, 0
 		p := nowhere()
 		p.Root = true
 		p.Getenv = func(name string) string { return map[string]string{"SUDO_UID": "1000", "SUDO_USER": "eve"}[name] }
@@ -41,7 +41,7 @@ func TestFewRunsOfAUserArePreferred(t *testing.T) {
 			if uid != 1000 {
 				t.Errorf("a place of user %d", uid)
 			}
-			return place, func() error { left++; return nil }, nil
+			return place, func() error { flushed++; return nil }, nil
 		}
 		p.Prefer = func(bool) { preferred = true }
 		read := false
@@ -55,14 +55,14 @@ func TestFewRunsOfAUserArePreferred(t *testing.T) {
 		answered := false
 		stdout := writerFunc(func(b []byte) (int, error) {
 			answered = true
-			if left > 0 {
-				t.Errorf("place %d: given back before the answer is out", place)
+			if flushed > 0 {
+				t.Errorf("place %d: flushed before the answer is out", place)
 			}
 			return len(b), nil
 		})
 		p.Run(t.Context(), []string{"--request", "get_system_health"}, stdin, stdout, io.Discard)
-		if preferred != want || !read || !answered || left != 1 {
-			t.Errorf("place %d: preferred %v, read %v, answered %v, given back %d times", place, preferred, read, answered, left)
+		if preferred != want || !read || !answered || flushed != 1 {
+			t.Errorf("place %d: preferred %v, read %v, answered %v, flushed %d times", place, preferred, read, answered, flushed)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestAnAnswerThatIsNotHandedOnIsSaid(t *testing.T) {
 	cancel()
 	for name, c := range map[string]struct {
 		ctx   context.Context
-		leave func() error
+		flush func() error
 		args  []string
 		want  int
 		says  string
@@ -120,7 +120,7 @@ func TestAnAnswerThatIsNotHandedOnIsSaid(t *testing.T) {
 		p := nowhere()
 		p.Root = true
 		p.Getenv = func(name string) string { return map[string]string{"SUDO_UID": "1000", "SUDO_USER": "eve"}[name] }
-		p.Admit = func(int) (int, func() error, error) { return 0, c.leave, nil }
+		p.Admit = func(int) (int, func() error, error) { return 0, c.flush, nil }
 		var errs strings.Builder
 		if status := p.Run(c.ctx, c.args, strings.NewReader("{}"), io.Discard, &errs); status != c.want || !strings.Contains(errs.String(), c.says) {
 			t.Errorf("%s: %d %q", name, status, errs.String())

@@ -39,22 +39,16 @@ const placesOfUser = 32
 // ErrFull means that a user has no place left.
 var ErrFull = caller.ErrFull
 
-// Admit takes a place for this run among those of the user behind sudo, and returns its number, from 0 on, and
-// takes the files of that user out of what this run starts. leave gives the place back, once all that was written
-// is handed on; its error says that it was not. The error is ErrFull where all are taken, and another one where a
-// file cannot be taken out. Where places cannot be counted, as on a read-only file system, there is no bound.
-func Admit(uid int) (place int, leave func() error, err error) {
-	place, giveBack, err := caller.Place(runDir+"/sentinel-callers", uid, placesOfUser)
-	switch {
-	case errors.Is(err, caller.ErrFull):
+// Admit takes a place for this run, until it ends, among those of the user behind sudo, and returns its number, from
+// 0 on, and takes the files of that user out of what this run starts. flush waits until all that was written is handed
+// on; its error says that it was not. The error is ErrFull where all are taken, and another one where a file cannot be
+// taken out. Where places cannot be counted, as on a read-only file system, there is no bound.
+func Admit(uid int) (place int, flush func() error, err error) {
+	place, err = caller.Place(runDir+"/sentinel-callers", uid, placesOfUser)
+	if errors.Is(err, ErrFull) {
 		return 0, func() error { return nil }, err
-	case err != nil:
-		giveBack = func() {}
 	}
 	leaveGroup() // whoever is refused stays in that of the user, which bounds how many these are
-	flush, err := leaveFiles()
-	return place, func() error {
-		defer giveBack()
-		return flush()
-	}, err
+	flush, err = leaveFiles()
+	return place, flush, err
 }

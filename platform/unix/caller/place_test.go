@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// holder makes the test binary a process that takes a place of user 1000, tells its number, keeps it
-// until it reads a line, and ends with stdin.
+// holder makes the test binary a process that takes a place of user 1000, tells its number, and ends with
+// stdin.
 const holder = "SENTINEL_TEST_PLACE"
 
 func TestMain(m *testing.M) {
@@ -24,22 +24,17 @@ func TestMain(m *testing.M) {
 	if path == "" {
 		os.Exit(m.Run())
 	}
-	number, leave, err := Place(path, 1000, 2)
+	number, err := Place(path, 1000, 2)
 	if err != nil {
 		number = -1
 	}
 	os.Stdout.WriteString(strconv.Itoa(number) + "\n")
-	stdin := bufio.NewReader(os.Stdin)
-	if _, err := stdin.ReadString('\n'); err == nil {
-		leave()
-		os.Stdout.WriteString("left\n")
-	}
-	io.Copy(io.Discard, stdin)
+	io.Copy(io.Discard, os.Stdin)
 }
 
-func TestAPlaceIsKeptUntilItIsLeftOrItsProcessEnds(t *testing.T) {
+func TestAPlaceIsKeptUntilItsProcessEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "places")
-	take := func() (number string, leave, end func()) {
+	take := func() (number string, end func()) {
 		t.Helper()
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), holder+"="+path)
@@ -59,37 +54,25 @@ func TestAPlaceIsKeptUntilItIsLeftOrItsProcessEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		leave = func() {
-			io.WriteString(in, "\n")
-			if answer, err := said.ReadString('\n'); answer != "left\n" {
-				t.Fatal(answer, err)
-			}
-		}
 		end = func() {
 			cmd.Process.Kill()
 			in.Close()
 			cmd.Wait()
 		}
 		t.Cleanup(end)
-		return number, leave, end
+		return number, end
 	}
-	first, _, end := take()
-	second, leave, _ := take()
-	if third, _, _ := take(); first != "0\n" || second != "1\n" || third != "-1\n" {
+	first, end := take()
+	second, _ := take()
+	if third, _ := take(); first != "0\n" || second != "1\n" || third != "-1\n" {
 		t.Errorf("%q, %q, %q", first, second, third)
 	}
-	if number, leave, err := Place(path, 1001, 2); number != 0 || err != nil {
+	if number, err := Place(path, 1001, 2); number != 0 || err != nil {
 		t.Errorf("another user: %d, %v", number, err)
-	} else {
-		leave()
 	}
 	end()
-	if again, _, _ := take(); again != "0\n" {
+	if again, _ := take(); again != "0\n" {
 		t.Errorf("after the end of the first: %q", again)
-	}
-	leave()
-	if again, _, _ := take(); again != "1\n" {
-		t.Errorf("after the second has left, and goes on: %q", again)
 	}
 }
 
@@ -101,7 +84,7 @@ func TestWhereThereAreNoPlacesThatIsNotFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{link, dir, filepath.Join(dir, "missing", "places")} {
-		if _, _, err := Place(path, 1000, 2); err == nil || errors.Is(err, ErrFull) {
+		if _, err := Place(path, 1000, 2); err == nil || errors.Is(err, ErrFull) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
