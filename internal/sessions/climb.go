@@ -90,7 +90,7 @@ func (f *finder) consoles() (list []seed) {
 func (f *finder) sshServers() []seed {
 	byConnection := map[SocketID][]int{}
 	for _, p := range f.snapshot.Processes {
-		if !sshserver.Is(p.Name) || f.personal(p.PID) && !f.belowServer(p) {
+		if !sshserver.Is(p.Name) || !f.ofRoot(p.PID) && !f.belowServer(p) {
 			continue
 		}
 		for _, id := range f.open(p.PID).Sockets {
@@ -108,12 +108,6 @@ func (f *finder) sshServers() []seed {
 	}
 	slices.SortFunc(list, func(a, b seed) int { return cmp.Compare(a.pid, b.pid) })
 	return list
-}
-
-// personal reports whether a process is surely that of an ordinary user.
-func (f *finder) personal(pid int) bool {
-	d := f.describe(pid)
-	return d.UID != 0 && !d.System || d.Lent
 }
 
 // ofRoot reports whether a process is root's, and ofSystem whether it is that of root or of a service. What

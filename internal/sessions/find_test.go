@@ -797,6 +797,8 @@ func TestProgramThatOnlyCallsItselfSSHDIsNotOpened(t *testing.T) {
 	m.process(62, 1, "sshd", "root", "")
 	m.process(63, 62, "sshd", "mallory", "")
 	m.lend(62)
+	m.process(64, 1, "sshd", "_www", "")
+	m.process(65, 64, "sshd", "_www", "")
 	summary(t, m)
 	if slices.ContainsFunc(m.opened, func(pid int) bool { return pid >= 60 }) || !slices.Contains(m.opened, 11) {
 		t.Errorf("opened %v", m.opened)

@@ -9,7 +9,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,36 +17,74 @@ import (
 type candidate struct {
 	pid, uid int // uid is of the user whom the process belongs to, as [accounts] tells
 	files    int64
+	pool     pool
 }
 
-func (c candidate) ordinary() bool { return !SystemAccount(c.uid) }
+// A pool is of processes that have the bounds of one account, whatever user they are shown with.
+type pool int
+
+const (
+	unpooled pool = iota
+	// unclaimed are programs that lend rights and of which nobody tells who started them.
+	unclaimed
+	// contained are root's in containers, who is not the root of this machine.
+	contained
+)
+
+// A kind of account has bounds, and a time for all of the kind.
+type kind int
+
+const (
+	ofRoot kind = iota
+	ofService
+	ofUser
+)
+
+func (c candidate) kind() kind {
+	switch {
+	case c.pool == unclaimed, !SystemAccount(c.uid):
+		return ofUser
+	case c.uid == 0 && c.pool == unpooled:
+		return ofRoot
+	default:
+		return ofService
+	}
+}
+
+// account is whom what is read counts for.
+func (c candidate) account() int {
+	if c.pool != unpooled {
+		return -int(c.pool)
+	}
+	return c.uid
+}
 
 // affordable orders processes for a walk over their open files, and leaves out those that have none,
-// such as kernel threads; where the first thread has ended, the others tell. The system's come first, then those of the user who has the fewest files
-// open, and so on: what a user does delays only those who have done more. Among the processes of one
-// user, those with many files come first, since most sockets belong to them and a search ends
-// early; of a user who has more than will be read, those with few, so that more of them are read.
+// such as kernel threads; where the first thread has ended, the others tell. Root's come first, then those of the
+// account of the system that has the fewest files open, and so on, and then user by user: what an account does delays
+// only those that have done more. Among the processes of one account, those with many files come first, since most
+// sockets belong to them and a search ends early; of one that has more than is read of a user, those with few, so that
+// more of them are read.
 //
 // The size of /proc/PID/fd is the number of open files since Linux 6.2, and anyone may ask for it.
 // Before that it is 0 for every process, and a user counts for as much as he has processes. The error is that
 // of ctx.
 func (r *FileReader) affordable(ctx context.Context, pids []int) ([]candidate, error) {
-	told := r.dir.size("self/fd") > 0
 	byUser := map[int][]candidate{}
 	for _, pid := range pids {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if c := r.candidate(pid); c.files != 0 || !told || r.unopened || r.dir.threads(pid) > 1 {
+		if c := r.candidate(pid); c.files != 0 || !r.counted || r.unopened || r.dir.threads(pid) > 1 {
 			byUser[c.account()] = append(byUser[c.account()], c)
 		}
 	}
 	groups := make([]group, 0, len(byUser))
-	for account, list := range byUser {
-		groups = append(groups, newGroup(account, list))
+	for _, list := range byUser {
+		groups = append(groups, newGroup(list))
 	}
 	slices.SortFunc(groups, func(a, b group) int {
-		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.account, b.account))
+		return cmp.Or(cmp.Compare(a.of.kind(), b.of.kind()), cmp.Compare(a.cost, b.cost), cmp.Compare(a.of.account(), b.of.account()))
 	})
 	order := make([]candidate, 0, len(pids))
 	for _, g := range groups {
@@ -56,36 +93,22 @@ func (r *FileReader) affordable(ctx context.Context, pids []int) ([]candidate, e
 	return order, nil
 }
 
-// system stands for all accounts of the system.
-const system = 0
-
-func (c candidate) account() int {
-	if c.ordinary() {
-		return c.uid
-	}
-	return system
-}
-
-// A group is the processes of one user in the order in which they are read.
+// A group is the processes of one account in the order in which they are read.
 type group struct {
-	account int
-	cost    int64 // -1 for the system
-	list    []candidate
+	of   candidate // one of them
+	cost int64
+	list []candidate
 }
 
-func newGroup(account int, list []candidate) group {
-	g := group{account: account, list: list}
+func newGroup(list []candidate) group {
+	g := group{of: list[0], list: list}
 	for _, c := range list {
 		g.cost += max(c.files, 1)
 	}
 	manyFirst := func(a, b candidate) int { return cmp.Compare(b.files, a.files) }
-	switch {
-	case account == system:
-		g.cost = -1
+	if g.of.kind() == ofRoot || g.cost <= userFiles {
 		slices.SortStableFunc(list, manyFirst)
-	case g.cost <= userFiles:
-		slices.SortStableFunc(list, manyFirst)
-	default:
+	} else {
 		slices.SortStableFunc(list, func(a, b candidate) int { return manyFirst(b, a) })
 	}
 	return g
@@ -101,30 +124,11 @@ func (r *FileReader) candidate(pid int) candidate {
 		return candidate{pid: pid, files: -1}
 	}
 	c := candidate{pid: pid, uid: int(stat.Uid), files: stat.Size}
-	if c.files != 0 && !c.ordinary() && !r.unaskedOf(c) {
-		c.uid = r.userOf(c)
+	if (c.files != 0 || !r.counted) && SystemAccount(c.uid) && !r.unaskedOf(c) {
+		c = r.owned(c)
 	}
 	c.uid = r.fs.users.of(c.uid)
 	return c
-}
-
-// userOf is [FS.UID] of a process whose files are said to be a system account's: the real user decides, whom
-// set-user-ID programs do not change. To ask for that takes of the system's time; once that is spent, it is
-// the effective one.
-func (r *FileReader) userOf(c candidate) int {
-	uid, enough, err := r.fs.effectiveUID(c.pid)
-	switch {
-	case err != nil:
-		return c.uid
-	case enough, r.afford(c) != nil:
-		return uid
-	}
-	began := time.Now()
-	defer func() { r.spent[c.ordinary()] += time.Since(began) }()
-	if known, err := r.fs.realUID(c.pid); err == nil {
-		return known
-	}
-	return uid
 }
 
 // fewFiles are read as fast as the kernel tells the real user of a process. Where nothing but links is read,
@@ -136,7 +140,7 @@ const (
 
 // unaskedOf says that the real user of a process need not be asked for.
 func (r *FileReader) unaskedOf(c candidate) bool {
-	if c.files < 0 || c.files > fewFiles || r.unasked == 0 {
+	if !r.counted || c.files < 0 || c.files > fewFiles || r.unasked == 0 {
 		return false
 	}
 	r.unasked--

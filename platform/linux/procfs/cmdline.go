@@ -83,19 +83,31 @@ func (fs FS) userOf(pid int) int {
 }
 
 func parseUID(b []byte) (int, error) {
+	ids, err := parseUserIDs(b)
+	if err != nil {
+		return 0, err
+	}
+	return ids[0], nil
+}
+
+// parseUserIDs parses the real, effective, saved and file system one.
+func parseUserIDs(b []byte) (ids []int, err error) {
 	for line := range lines(b) {
 		rest, ok := bytes.CutPrefix(line, []byte("Uid:"))
 		if !ok {
 			continue
 		}
-		if fields := bytes.Fields(rest); len(fields) == 4 {
-			if n, ok := number(fields[0]); ok && n < 1<<32 {
-				return int(n), nil
+		for field := range bytes.FieldsSeq(rest) {
+			if n, ok := number(field); ok && n < 1<<32 {
+				ids = append(ids, int(n))
 			}
 		}
 		break
 	}
-	return 0, fmt.Errorf("uid: %w", ErrFormat)
+	if len(ids) != 4 {
+		return nil, fmt.Errorf("uid: %w", ErrFormat)
+	}
+	return ids, nil
 }
 
 // Groups reads the groups of a process from /proc/PID/status: those it was started with, the one whose rights

@@ -15,10 +15,17 @@ import (
 )
 
 // userFiles bounds the open files that are read of all processes of one ordinary user, under whichever
-// user IDs they run ([accounts]). Anyone may open
-// hundreds of thousands and share them among hundreds of processes at no cost to himself; each costs a
-// few microseconds to look at.
-const userFiles = 50_000
+// user IDs they run ([accounts]), and serviceFiles those of an account of the system other than root: a proxy
+// has as many as others like. Anyone may open hundreds of thousands and share them among hundreds of processes at
+// no cost to himself; each costs a few microseconds to look at.
+const (
+	userFiles    = 50_000
+	serviceFiles = 250_000
+)
+
+// accountsInTime is how many accounts use up the time for all of their kind: none takes more than its share, so
+// that who gets into one service hides nothing of another.
+const accountsInTime = 3
 
 // Why the open files of a process were not read, or not all of them, besides want of permission
 // (fs.ErrPermission).
@@ -62,9 +69,9 @@ func (f OpenFile) About() []byte {
 
 // OpenFiles visits the open files of the processes with the given PIDs, or of all if pids is nil,
 // until visit returns false. It reads within the bounds of a [FileReader], and takes nobody's word
-// for who matters: the processes of system accounts come first, then user by user, those with the
-// fewest files first; so a user can have his own processes skipped, and not those of others. The
-// error is that of ctx or of /proc itself; what could not be read is in skipped.
+// for who matters: root's processes come first, then those of the accounts of the system one by one, then user by
+// user, those with the fewest files first; so an account can have its own processes skipped, and not those of others.
+// The error is that of ctx or of /proc itself; what could not be read is in skipped.
 //
 // Do not call it while holding a lock that others wait for.
 func (fs FS) OpenFiles(ctx context.Context, pids []int, visit func(OpenFile) bool) (skipped []Skipped, err error) {
@@ -101,13 +108,16 @@ func (fs FS) files(ctx context.Context, pids []int, visit func(OpenFile) bool, n
 }
 
 // A FileReader reads the open files of processes, one process after the other, within bounds for all
-// of them: a number of files for each ordinary user, and a time for ordinary users and one for
-// the system. Nothing that it reads waits for a process.
+// of them: a time for root, one for the other accounts of the system and one for ordinary users, and for each
+// account but root a number of files and a share of that time. Nothing that it reads waits for a process.
 type FileReader struct {
 	fs      FS
 	dir     dirHandle
-	read    map[int]int            // files, by ordinary user
-	spent   map[bool]time.Duration // on ordinary users and on the system
+	read    map[int]int            // files, by account
+	spent   map[int]time.Duration  // by account
+	all     map[kind]time.Duration // by kind of account
+	asking  time.Duration          // whose processes are
+	counted bool                   // the kernel tells how many files a process has open
 	fds     []int
 	entries []byte
 	link    [128]byte
@@ -124,7 +134,10 @@ func (fs FS) FileReader() (*FileReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &FileReader{fs: fs, dir: dir, read: map[int]int{}, spent: map[bool]time.Duration{}, entries: make([]byte, directoryBuffer)}, nil
+	return &FileReader{
+		fs: fs, dir: dir, read: map[int]int{}, spent: map[int]time.Duration{}, all: map[kind]time.Duration{},
+		counted: dir.size("self/fd") > 0, entries: make([]byte, directoryBuffer),
+	}, nil
 }
 
 // Close ends reading.
@@ -213,7 +226,7 @@ func (r *FileReader) links(c candidate, fd int, visit func(n int, link []byte) (
 		if err := r.afford(c); err != nil {
 			return err
 		}
-		r.read[c.uid]++
+		r.read[c.account()]++
 		length, err := readlinkat(fd, n, "", r.link[:])
 		switch {
 		case err != nil && !gone(err):
@@ -228,15 +241,24 @@ func (r *FileReader) links(c candidate, fd int, visit func(n int, link []byte) (
 // charge begins to take the time for a process; what it returns adds what was spent since it was called last.
 func (r *FileReader) charge(c candidate) func() {
 	began := time.Now()
-	return func() { r.spent[c.ordinary()], began = r.spent[c.ordinary()]+time.Since(began), time.Now() }
+	return func() {
+		now := time.Now()
+		r.spent[c.account()] += now.Sub(began)
+		r.all[c.kind()] += now.Sub(began)
+		began = now
+	}
 }
 
 // afford says why no further file of a process is read, if so.
 func (r *FileReader) afford(c candidate) error {
+	kind, most := c.kind(), userFiles
+	if kind == ofService {
+		most = serviceFiles
+	}
 	switch {
-	case c.ordinary() && r.read[c.uid] >= userFiles:
+	case kind != ofRoot && (r.read[c.account()] >= most || r.spent[c.account()] >= r.fs.filesTime/accountsInTime):
 		return ErrManyFiles
-	case r.spent[c.ordinary()] >= r.fs.filesTime:
+	case r.all[kind] >= r.fs.filesTime:
 		return ErrFilesTime
 	default:
 		return nil

@@ -31,7 +31,7 @@ type FS struct {
 	memory *memoryReader
 	stats  *memoryReader // of their stat files
 	users  accounts
-	// filesTime bounds the reading of open files, of the system's processes and of all others.
+	// filesTime bounds the reading of open files, of root's processes, of services and of all others.
 	filesTime time.Duration
 }
 

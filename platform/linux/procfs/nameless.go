@@ -42,7 +42,7 @@ func (r *FileReader) nameless(c candidate, visit func(NamelessFile) bool) error 
 	}
 	defer r.charge(c)()
 	found := readEach(r.fs.memory, []int{c.pid}, func(int) int { return c.uid }, r.fs.namelessOf)[0]
-	r.read[c.uid] += found.value.cost
+	r.read[c.account()] += found.value.cost
 	for _, f := range found.value.files {
 		if !visit(f) {
 			break
