@@ -177,8 +177,8 @@ func (c *Carrier) run(ctx context.Context, command sysexec.Command, most int) (r
 	if err != nil {
 		return reply{}, err
 	}
-	defer os.Remove(log.Name())
-	defer log.Close()
+	defer os.Remove(log.Name()) //nolint:errcheck // what is left is empty, or ssh's own words
+	defer log.Close()           //nolint:errcheck // only read from
 	command.Args = append([]string{"-E", log.Name()}, command.Args...)
 	r, err := c.bounded(ctx, command, most)
 	if err != nil {

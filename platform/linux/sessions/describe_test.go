@@ -155,13 +155,13 @@ func TestWhoReachedABound(t *testing.T) {
 	const many, late = 33, 109
 	list := []procfs.Skipped{{UID: many, Err: procfs.ErrManyFiles}, {UID: many, Err: procfs.ErrManyFiles}, {UID: late, Err: procfs.ErrFilesTime}, {UID: 7, Err: fs.ErrPermission}}
 	why := errors.New("not all was looked at")
-	if e, ok := errors.AsType[*sessions.SkippedError](skippedError(why, list)); !ok || e.Err != why || !slices.Equal(e.Users, []int{many}) {
+	if e, ok := errors.AsType[*sessions.SkippedError](skippedError(why, list)); !ok || !errors.Is(e.Err, why) || !slices.Equal(e.Users, []int{many}) {
 		t.Errorf("%+v", e)
 	}
 	if e, ok := errors.AsType[*sessions.SkippedError](skippedError(why, list[2:])); !ok || len(e.Users) > 0 {
 		t.Errorf("%+v", e)
 	}
-	if err := skippedError(why, list[3:]); err != why {
+	if err := skippedError(why, list[3:]); !errors.Is(err, why) {
 		t.Errorf("%#v, though no bound was reached", err)
 	}
 }
