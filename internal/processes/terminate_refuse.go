@@ -128,7 +128,7 @@ func (p *Termination) refuseSession(ctx context.Context) error {
 // refuseHidden refuses what may carry the caller's own session, for all that was read. A person's process may end:
 // whoever hides what they have open must not protect it by that.
 func (p *Termination) refuseHidden(model *sessions.Model) error {
-	why := model.Hides(p.facts.UserID)
+	why := model.Hides(p.facts.UserID, p.facts.Nested)
 	if why == "" || person(p.facts.UserID) {
 		return nil
 	}

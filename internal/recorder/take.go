@@ -216,6 +216,9 @@ func (t *taker) processes(ctx context.Context) {
 		t.gaps.Add("processes", err)
 		return
 	}
+	if table.Unread != nil {
+		t.gaps.Add("processes", table.Unread)
+	}
 	t.now.Processes, t.now.Others = uses(table)
 	zombies := 0.0
 	for _, p := range table.Samples {

@@ -656,18 +656,21 @@ func TestWhatWasNotLookedAtMayCarryTheSession(t *testing.T) {
 		m.Self, m.skipped = 50, skipped
 		do(m)
 		model, _ := summary(t, m)
+		if model.Hides(0, true) != "" {
+			t.Errorf("%s, of root in a container that reached a bound: %q", name, model.Hides(0, true))
+		}
 		for uid, hides := range map[int]bool{0: true, 33: false, 109: true} {
-			if got := model.Hides(uid); strings.Contains(got, skipped.Error()) != hides || (got == "") == hides {
+			if got := model.Hides(uid, false); strings.Contains(got, skipped.Error()) != hides || (got == "") == hides {
 				t.Errorf("%s, of account %d: %q", name, uid, got)
 			}
 		}
 		m.skipped = nil
-		if model, _ = summary(t, m); model.Hides(0) != "" {
-			t.Errorf("%s, which no bound hides: %s", name, model.Hides(0))
+		if model, _ = summary(t, m); model.Hides(0, false) != "" {
+			t.Errorf("%s, which no bound hides: %s", name, model.Hides(0, false))
 		}
 		m.skipped, m.Self = skipped, 13
-		if model, _ = summary(t, m); model.Hides(0) != "" {
-			t.Errorf("%s, of somebody else: %s", name, model.Hides(0))
+		if model, _ = summary(t, m); model.Hides(0, false) != "" {
+			t.Errorf("%s, of somebody else: %s", name, model.Hides(0, false))
 		}
 	}
 }

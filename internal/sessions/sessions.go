@@ -238,10 +238,10 @@ type Connection struct{ Local, Remote netip.Addr }
 
 // Hides says why a process of an account of the system may carry the caller's own session though no claim says so, a
 // clause; empty if it does not. Who has reached a bound of their own may end all that is theirs, so that hiding protects
-// no intruder.
-func (m *Model) Hides(uid int) string {
+// no intruder. Root of a container, contained, is one of those.
+func (m *Model) Hides(uid int, contained bool) string {
 	for _, g := range m.Hidden() {
-		if g.Skipped != nil && (uid == 0 || !slices.Contains(g.Skipped.Users, uid)) {
+		if g.Skipped != nil && (uid == 0 && !contained || !slices.Contains(g.Skipped.Users, uid)) {
 			return g.Why
 		}
 	}

@@ -55,8 +55,8 @@ const (
 	psHead = "  PID  PPID   UID STAT     TIME    RSS USER     STARTED                      COMM\n"
 )
 
-func psRow(pid, uid int, title string) string {
-	return fmt.Sprintf("%5d     1 %5d Ss    0:00.01   1000 root     Tue Sep 23 21:15:00 2025     %s\n", pid, uid, title)
+func psRow(parent, pid, uid int, title string) string {
+	return fmt.Sprintf("%5d %5d %5d Ss    0:00.01   1000 root     Tue Sep 23 21:15:00 2025     %s\n", pid, parent, uid, title)
 }
 
 func psLine(pid int, title string) string {
@@ -68,8 +68,8 @@ func mac() programs {
 	return programs{
 		"-inet default": printed(route4), "-inet6 default": printed(route6), "/usr/sbin/scutil": printed(resolvers), "/sbin/ifconfig": printed(cards),
 		"/usr/sbin/lsof": printed(sockets),
-		"-o pid,ppid,uid,state,time,rss,user,lstart,comm": printed(psHead + psRow(100, 0, "sshd: admin [priv]") + psRow(101, 501, "sshd: admin@ttys000") +
-			psRow(200, 0, "sshd-session: admin [priv]") + psRow(300, 0, "sshd-session: root [priv]") + psRow(301, 75, "sshd-session: root [net]")),
+		"-o pid,ppid,uid,state,time,rss,user,lstart,comm": printed(psHead + psRow(1, 100, 0, "sshd: admin [priv]") + psRow(100, 101, 501, "sshd: admin@ttys000") +
+			psRow(1, 200, 0, "sshd-session: admin [priv]") + psRow(1, 300, 0, "sshd-session: root [priv]") + psRow(300, 301, 75, "sshd-session: root [net]")),
 		"-o pid,lstart,args": printed("  PID STARTED                      ARGS\n" + psLine(100, "sshd: admin [priv]") + psLine(101, "sshd: admin@ttys000") +
 			psLine(200, "sshd-session: admin [priv]") + psLine(300, "sshd-session: root [priv]") + psLine(301, "sshd-session: root [net]")),
 	}
@@ -160,7 +160,7 @@ func TestWhatCannotBeReadIsSaidBesideTheRest(t *testing.T) {
 func TestDropbearSessionIsProtected(t *testing.T) {
 	p := mac().with("/usr/sbin/lsof", sockets+"p800\ncdropbear\nf4\ntIPv4\nd0x8\nPTCP\nn192.0.2.10:22->203.0.113.80:50008\nTST=ESTABLISHED\n")
 	for key, row := range map[string]string{
-		"-o pid,ppid,uid,state,time,rss,user,lstart,comm": psRow(800, 0, "/opt/homebrew/sbin/dropbear"),
+		"-o pid,ppid,uid,state,time,rss,user,lstart,comm": psRow(1, 800, 0, "/opt/homebrew/sbin/dropbear"),
 		"-o pid,lstart,args":                              psLine(800, "/opt/homebrew/sbin/dropbear -R -p 22"),
 	} {
 		p = p.with(key, string(p[key].Stdout)+row)
@@ -215,7 +215,7 @@ func TestOthersDoNotHideASession(t *testing.T) {
 	foreign := "p900\ncsshd\nf3\ntIPv4\nd0x9\nPTCP\nn192.0.2.10:60000->203.0.113.20:50000\nTST=SYN_SENT\n"
 	p := mac().with("/usr/sbin/lsof", sockets+foreign)
 	for key, row := range map[string]string{
-		"-o pid,ppid,uid,state,time,rss,user,lstart,comm": psRow(900, 501, "sshd: admin [net]"), "-o pid,lstart,args": psLine(900, "sshd: admin [net]"),
+		"-o pid,ppid,uid,state,time,rss,user,lstart,comm": psRow(1, 900, 501, "sshd: admin [net]"), "-o pid,lstart,args": psLine(900, "sshd: admin [net]"),
 	} {
 		p = p.with(key, string(p[key].Stdout)+row)
 	}

@@ -94,7 +94,8 @@ func flowRequest(address netip.Addr, operation, flags int) *nl.NetlinkRequest {
 type Peer struct {
 	Port    uint16 // the local one
 	Address netip.Addr
-	Came    bool // the first packet came from there
+	Came    bool       // the first packet came from there
+	Local   netip.Addr // this end, or of a flow that is passed on the other one
 }
 
 // Peers lists the other ends of UDP flows with one of the ports. Flows that nobody answered are left
@@ -222,9 +223,9 @@ func peerOfFlow(b []byte, ports map[uint16]bool) (Peer, bool) {
 	case err != nil || !f.answered || t.protocol != unix.IPPROTO_UDP:
 		return Peer{}, false
 	case ports[t.toPort] && t.source.IsValid():
-		return Peer{t.toPort, t.source, true}, true
+		return Peer{t.toPort, t.source, true, t.dest}, true
 	case ports[t.fromPort] && t.dest.IsValid():
-		return Peer{t.fromPort, t.dest, false}, true
+		return Peer{t.fromPort, t.dest, false, t.source}, true
 	}
 	return Peer{}, false
 }

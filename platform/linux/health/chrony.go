@@ -52,11 +52,11 @@ func (s source) chronyOffset(ctx context.Context) (offset float64, known bool, e
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return offset, true, err
 	}
-	table, err := s.table.Recent(ctx)
+	table, unread, err := s.table.Recent(ctx)
 	if err != nil {
 		return 0, true, errChronySilent
 	}
-	if found, err := runs(table, []string{"chronyd"}, s.table.Daemon); !found && err == nil {
+	if found, err := runs(table, []string{"chronyd"}, s.table.Daemon); !found && err == nil && unread == nil {
 		return 0, false, nil
 	}
 	return 0, true, errChronySilent

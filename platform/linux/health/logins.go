@@ -46,9 +46,6 @@ func (s source) failedLogins(ctx context.Context) (health.Reading, error) {
 		r.Proven = new(float64(lately.Failures))
 		r.Names = append(r.Names, fmt.Sprintf("%d stand in %s alone, where any user can write", more, lately.File))
 	}
-	if err != nil {
-		r.Names = append(r.Names, "perhaps more: "+err.Error())
-	}
 	return r.OrMore(err)
 }
 

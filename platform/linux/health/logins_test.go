@@ -15,7 +15,7 @@ import (
 func TestKnownGuessingIsToldThoughTheLogWasFilled(t *testing.T) {
 	stamp := time.Now().Format(time.RFC3339)
 	filled := strings.Repeat(stamp+" host x: "+strings.Repeat("x", 8000)+"\n", 600)
-	for failures, want := range map[int]string{guessing - 1: "", guessing: "20 stand in /var/log/auth.log alone, where any user can write; perhaps more: the last 4 MB of /var/log/auth.log do not reach back to "} {
+	for failures, want := range map[int]string{guessing - 1: "", guessing: "20 stand in /var/log/auth.log alone, where any user can write"} {
 		var log strings.Builder
 		log.WriteString(filled)
 		for range failures {
@@ -23,7 +23,7 @@ func TestKnownGuessingIsToldThoughTheLogWasFilled(t *testing.T) {
 		}
 		got, err := tree(t, map[string]string{"var/log/auth.log": log.String()}).failedLogins(t.Context())
 		names := strings.Join(got.Names, "; ")
-		if told := want != ""; told != (err == nil) || told != (got.Value == guessing) || told != (got.More != nil) || !strings.HasPrefix(names, want) || !told && names != "" {
+		if told := want != ""; told != (err == nil) || told != (got.Value == guessing) || told != (got.More != nil && strings.HasPrefix(got.More.Error(), "the last 4 MB of /var/log/auth.log do not reach back to ")) || !strings.HasPrefix(names, want) || !told && names != "" {
 			t.Errorf("%d: %+v, %v", failures, got, err)
 		}
 	}

@@ -32,11 +32,15 @@ func (s source) timeServiceMissing(ctx context.Context) (health.Reading, error) 
 	if err != nil || c.synchronized {
 		return health.Reading{}, err
 	}
-	table, err := s.table.Recent(ctx)
+	table, unread, err := s.table.Recent(ctx)
 	if err != nil {
 		return health.Reading{}, err
 	}
-	return missingTimeService(table, s.table.Daemon)
+	r, err := missingTimeService(table, s.table.Daemon)
+	if err == nil && r.Value > 0 && unread != nil {
+		return health.Reading{}, unread
+	}
+	return r, err
 }
 
 // A judge says whether a process is a daemon of the system with one of the names.

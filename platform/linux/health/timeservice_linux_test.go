@@ -58,7 +58,7 @@ func TestATimeServiceIsOfTheSystem(t *testing.T) {
 				return err == nil && string(name) == "ptp4l\n"
 			})
 			source := processes.New("/")
-			table, err := source.Recent(t.Context())
+			table, _, err := source.Recent(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,7 +22,7 @@ var errHidden = errors.New("processes of other users are hidden here")
 // the most first. Every PID namespace has a process 1; if it is not
 // visible, hidepid (proc(5)) hides the processes of other users.
 func (s source) zombies(ctx context.Context) (health.Reading, error) {
-	table, err := s.table.Recent(ctx)
+	table, unread, err := s.table.Recent(ctx)
 	if err != nil {
 		return health.Reading{}, err
 	}
@@ -43,7 +43,7 @@ func (s source) zombies(ctx context.Context) (health.Reading, error) {
 		r.Names = append(r.Names, fmt.Sprintf("%d of %s (PID %d)", left[pid], sanitize.Quoted(names[pid], 64), pid))
 		r.PIDs = append(r.PIDs, pid)
 	}
-	return r, nil
+	return r.OrMore(unread)
 }
 
 // maxParents is how many parents of zombies are named.

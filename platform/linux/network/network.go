@@ -8,6 +8,7 @@ package network
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -205,11 +206,14 @@ func (s *Source) Owners(ctx context.Context, ids []uint64) (map[uint64]network.O
 }
 
 func skipped(list []procfs.Skipped) error {
-	uids := make([]int, 0, len(list))
+	uids, system := make([]int, 0, len(list)), map[int]bool{}
 	for _, p := range list {
 		uids = append(uids, p.UID)
+		if procfs.SystemAccount(p.UID) && !errors.Is(p.Err, procfs.ErrManyFiles) { // a bound of their own is never that of root
+			system[p.UID] = true
+		}
 	}
-	return network.Skipped(uids, procfs.SystemAccount)
+	return network.Skipped(uids, func(uid int) bool { return system[uid] })
 }
 
 // Interfaces implements [network.Source].

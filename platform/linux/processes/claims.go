@@ -99,11 +99,10 @@ func (s *Source) Disguises(ctx context.Context) ([]Disguised, error) {
 }
 
 func (s *Source) disguises(ctx context.Context, most time.Duration) ([]Disguised, error) {
-	last, err := s.read(ctx, recent)
+	table, apart, err := s.Recent(ctx)
 	if err != nil {
 		return nil, err
 	}
-	table := last.rows
 	l := &look{Source: s.hasty(firstPatience, firstStuck), until: time.Now().Add(most), locked: map[int]bool{}, headless: map[int]bool{}, start: map[int]uint64{}, leader: map[int]int{}}
 	for _, p := range table {
 		l.headless[p.PID], l.start[p.PID] = p.Headless, p.Start
@@ -115,7 +114,7 @@ func (s *Source) disguises(ctx context.Context, most time.Duration) ([]Disguised
 	if err == nil {
 		err = l.judgeAgain(ctx)
 	}
-	return l.found, all(err, unseen(privilege.EffectiveUID(), l.barred), unknown(l.unread, l.why), untold(l.stuck), s.unread(last.stuck))
+	return l.found, all(err, unseen(privilege.EffectiveUID(), l.barred), unknown(l.unread, l.why), untold(l.stuck), apart)
 }
 
 // all is each of the errors, in one sentence.

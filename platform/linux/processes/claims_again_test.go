@@ -79,7 +79,7 @@ func TestThreadsThatEndHideNoProcess(t *testing.T) {
 func TestAProcessThatEndedIsNotLookedAtAgain(t *testing.T) {
 	root := procTree(t, map[string]string{"7/stat": statOf("Z", exiting, 2, 50)})
 	s := New(root)
-	if _, err := s.Recent(t.Context()); err != nil {
+	if _, _, err := s.Recent(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(root, "proc/7/stat"), []byte(statOf("S", 0, 1, 90)), 0o644); err != nil {

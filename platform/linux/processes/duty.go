@@ -71,7 +71,7 @@ func (t *Terminator) duty(ctx context.Context, pid, uid int) (d processes.Duty) 
 // unread is why it is not known what a process has. An account can have more open than is read, and must not become
 // impossible to end by that.
 func unread(uid int, why error) error {
-	if uid != 0 && (errors.Is(why, procfs.ErrManyFiles) || errors.Is(why, procfs.ErrFilesTime)) {
+	if errors.Is(why, procfs.ErrManyFiles) || uid != 0 && errors.Is(why, procfs.ErrFilesTime) { // the machine's root has no number of files
 		return nil
 	}
 	return why

@@ -113,10 +113,11 @@ func (r *reading) begin(ctx context.Context) (err error) {
 			r.lacks("open_files", err)
 		}
 	}
-	all, _, err := r.proc.Processes(ctx)
+	all, stuck, err := r.proc.Processes(ctx)
 	if err != nil {
 		return err
 	}
+	r.lacks("children", r.Source.unread(stuck))
 	r.table = make(map[int]procfs.Process, len(all))
 	for _, p := range all {
 		r.table[p.PID] = p

@@ -20,7 +20,7 @@ func disguised(t *testing.T, program string) (processes.Disguise, string) {
 	t.Helper()
 	var pid int
 	testenv.WaitFor(t, program, func() bool {
-		table, err := New("/").Recent(t.Context())
+		table, _, err := New("/").Recent(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

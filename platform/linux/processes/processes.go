@@ -77,10 +77,10 @@ const (
 )
 
 // Recent returns a table that may be a second old, so that all who judge processes for one report
-// read it once. Nobody may change it.
-func (s *Source) Recent(ctx context.Context) ([]procfs.Process, error) {
+// read it once. Nobody may change it. unread says which processes are not in it; nil is none.
+func (s *Source) Recent(ctx context.Context) (table []procfs.Process, unread, err error) {
 	last, err := s.read(ctx, recent)
-	return last.rows, err
+	return last.rows, s.unread(last.stuck), err
 }
 
 // Daemon reports whether a process of a table is a daemon of the system with one of the names: see [procfs.FS.Daemon].

@@ -140,7 +140,7 @@ const (
 
 // unaskedOf says that the real user of a process need not be asked for.
 func (r *FileReader) unaskedOf(c candidate) bool {
-	if !r.counted || c.files < 0 || c.files > fewFiles || r.unasked == 0 {
+	if !r.counted || c.files < 0 || c.files > fewFiles || r.unasked == 0 || r.dir.threads(c.pid) > 1 {
 		return false
 	}
 	r.unasked--

@@ -109,7 +109,8 @@ func (fs FS) files(ctx context.Context, pids []int, visit func(OpenFile) bool, n
 
 // A FileReader reads the open files of processes, one process after the other, within bounds for all
 // of them: a time for root, one for the other accounts of the system and one for ordinary users, and for each
-// account but root a number of files and a share of that time. Nothing that it reads waits for a process.
+// account but root a number of files and a share of that time. Processes that keep others
+// waiting are left out: see [FS.Processes].
 type FileReader struct {
 	fs      FS
 	dir     dirHandle
@@ -171,9 +172,10 @@ func (r *FileReader) files(c candidate, visit func(OpenFile) (more bool)) error 
 
 // each calls inspect for processes in the order of [FileReader.affordable] for as long as goOn says so.
 func (r *FileReader) each(ctx context.Context, pids []int, inspect func(candidate) error, goOn func() bool) (skipped []Skipped, err error) {
+	pids, skipped = r.fs.answering(pids)
 	order, err := r.affordable(ctx, pids)
 	if err != nil {
-		return nil, err
+		return skipped, err
 	}
 	for _, c := range order {
 		if err := ctx.Err(); err != nil {

@@ -17,7 +17,7 @@ import (
 // network or FUSE file may hold that lock for as long as the file's server likes, so everybody
 // may have a process that nobody can read.
 // The same goes for its other files: see [FS.Processes].
-var ErrStuck = errors.New("its memory is locked, perhaps by a thread that waits for a dead file system")
+var ErrStuck = errors.New("it is kept from being read, perhaps by a thread that waits for a dead file system")
 
 // Bounds of waiting for the memory of processes. A read that is stuck keeps a thread of its own until
 // this program ends; a signal that ends it ends the read too (mmap_read_lock_killable).
@@ -152,10 +152,13 @@ func (m *memoryReader) refuses(pid int, user func(pid int) int) bool {
 	if m.each == 0 || m.stuck() == 0 {
 		return m.each == 0
 	}
-	uid := user(pid)
+	uid, most := user(pid), maxStuckUser
+	if uid == 0 {
+		most = m.most // root of containers is among them
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.pids[pid] || m.byUser[uid] >= maxStuckUser && uid != 0 || len(m.pids) >= m.most && !SystemAccount(uid)
+	return m.pids[pid] || m.byUser[uid] >= most || len(m.pids) >= m.most && !SystemAccount(uid)
 }
 
 // knows reports whether a process was stuck.

@@ -49,7 +49,11 @@ func (fs FS) Processes(ctx context.Context) (table []Process, stuck []int, err e
 		}
 		buf := statBuffers.Get().(*[4096]byte)
 		defer statBuffers.Put(buf)
-		return dir.process(pid, buf[:])
+		p, err := dir.process(pid, buf[:])
+		if err == nil && p.Headless {
+			fs.revive(&p.ProcessStat)
+		}
+		return p, err
 	})
 	for i, r := range rows {
 		switch {
@@ -60,9 +64,6 @@ func (fs FS) Processes(ctx context.Context) (table []Process, stuck []int, err e
 		case errors.Is(r.err, ErrStuck):
 			stuck = append(stuck, pids[i])
 		case r.err == nil:
-			if r.value.Headless {
-				fs.revive(&r.value.ProcessStat)
-			}
 			table = append(table, r.value)
 		}
 	}
@@ -70,6 +71,32 @@ func (fs FS) Processes(ctx context.Context) (table []Process, stuck []int, err e
 		return nil, stuck, errNoProcesses
 	}
 	return table, stuck, nil
+}
+
+// answering parts processes into those that can be read and those that are stuck.
+func (fs FS) answering(pids []int) (answer []int, stuck []Skipped) {
+	dir, err := openDir(fs.dir)
+	if err != nil {
+		return pids, nil
+	}
+	known := fs.stats.stuck()
+	asked := readEach(fs.stats, pids, fs.Owner, func(pid int) (struct{}, error) {
+		buf := statBuffers.Get().(*[4096]byte)
+		defer statBuffers.Put(buf)
+		_, err := dir.readFile(pid, "/stat", buf[:])
+		return struct{}{}, err
+	})
+	if fs.stats.stuck() == known {
+		dir.close()
+	}
+	for i, a := range asked {
+		if errors.Is(a.err, ErrStuck) {
+			stuck = append(stuck, Skipped{pids[i], fs.Owner(pids[i]), ErrStuck})
+		} else {
+			answer = append(answer, pids[i])
+		}
+	}
+	return answer, stuck
 }
 
 // statBuffers are for one process each: what was given up keeps its own.

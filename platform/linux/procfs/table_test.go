@@ -78,6 +78,13 @@ func TestProcessTableOfAMachineWithStuckProcesses(t *testing.T) {
 			t.Errorf("%d, apart %d, %v", pids, apart, err)
 		}
 	}
+	skipped, err := New(root).OpenFiles(t.Context(), append(stuck, 1), func(OpenFile) bool { return true })
+	if err != nil || len(skipped) != 2 || skipped[0].PID != stuck[0] || !errors.Is(skipped[1].Err, ErrStuck) || skipped[1].UID != os.Getuid() {
+		t.Errorf("without their files: %+v, %v", skipped, err)
+	}
+	if faces, err := fs.Faces(stuck); err != nil || !errors.Is(faces[0].Err, ErrStuck) {
+		t.Errorf("their programs: %+v, %v", faces, err)
+	}
 	if _, err := fs.Link(stuck[0], "exe"); !errors.Is(err, ErrStuck) {
 		t.Errorf("the program of one: %v", err)
 	}

@@ -237,7 +237,7 @@ func (r *reading) Peers(ctx context.Context, ports []uint16) ([]sessions.Peer, e
 	tracked, err := table.Peers(ports)
 	list := make([]sessions.Peer, len(tracked))
 	for i, p := range tracked {
-		list[i] = sessions.Peer(p)
+		list[i] = sessions.Peer{Port: p.Port, Address: p.Address, Came: p.Came}
 	}
 	return list, err
 }

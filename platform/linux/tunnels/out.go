@@ -47,11 +47,12 @@ func (r *Reader) Out(ctx context.Context) ([]sessions.Tunnel, error) {
 	for _, server := range servers {
 		w.follow(netip.Addr{}, server.Unmap().WithZone(""), 0)
 	}
+	cut := w.cut()
 	found := slices.DeleteFunc(w.found, func(t sessions.Tunnel) bool { return t.Kind == interfaces.KindTUN && !w.ofSystem(t) })
 	for i := range found {
 		w.dropProxied(&found[i])
 	}
-	return found, errors.Join(append(w.errs, err, unread, r.ipsecErr, ctx.Err())...)
+	return found, errors.Join(append(w.errs, cut, err, unread, r.ipsecErr, ctx.Err())...)
 }
 
 // dropProxied drops the ends that packets of anybody here would reach through the tunnel itself. Its program may have

@@ -5,10 +5,12 @@
 package tunnels
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +19,7 @@ import (
 
 	"sentinel/internal/sessions"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/conntrack"
 	"sentinel/platform/linux/interfaces"
 )
 
@@ -105,6 +108,24 @@ func TestWhoCameIsNoWayOut(t *testing.T) {
 		if got := summary([]sessions.Tunnel{tunnel}); got != c.want {
 			t.Errorf("%v, %t: %s, want %s", c.ends, c.begun, got, c.want)
 		}
+	}
+}
+
+// A container can send from the port of a tunnel, too, and whom it calls is no end of that.
+func TestWhatIsPassedOnIsNoEnd(t *testing.T) {
+	own, container := netip.MustParseAddr("198.51.100.10"), netip.MustParseAddr("172.17.0.2")
+	r := New(t.TempDir())
+	r.kernel.peers = func(context.Context, []uint16) ([]conntrack.Peer, error) {
+		return []conntrack.Peer{
+			{Port: 1194, Address: netip.MustParseAddr("192.0.2.9"), Local: own}, {Port: 1194, Address: netip.MustParseAddr("203.0.113.66"), Local: container},
+			{Port: 1194, Address: netip.MustParseAddr("192.0.2.77"), Came: true, Local: own},
+		}, nil
+	}
+	w := walk{Reader: r, ctx: t.Context(), links: []interfaces.Link{{Addresses: []netip.Prefix{netip.PrefixFrom(own, 24)}}}}
+	list, unseen, err := w.tracked([]uint16{1194})
+	want := []end{{address: netip.MustParseAddr("192.0.2.9")}, {address: netip.MustParseAddr("192.0.2.77"), came: true}}
+	if !slices.Equal(list, want) || unseen || err != nil {
+		t.Errorf("%v, unseen %t, %v", list, unseen, err)
 	}
 }
 

@@ -194,7 +194,9 @@ func (w *walk) peers(t *sessions.Tunnel, held map[uint64]bool) (unseen bool, err
 			remote, port := s.Remote.Addr().Unmap().WithZone(""), sessions.Port{Protocol: protocol, Number: s.Local.Port()}
 			switch {
 			case s.Remote.Port() == 0 && port.Number != 0 && !s.Local.Addr().Unmap().IsLoopback():
-				listening[port] = true
+				if held[s.Inode] || procfs.SystemAccount(s.UID) { // a user may listen beside it
+					listening[port] = true
+				}
 				if protocol == "udp" && held[s.Inode] {
 					open = append(open, port.Number)
 				}
@@ -236,6 +238,9 @@ func (w *walk) tracked(ports []uint16) (list []end, unseen bool, err error) {
 	}
 	peers, err := w.kernel.peers(w.ctx, ports)
 	for _, p := range peers {
+		if !p.Came && p.Local.IsValid() && !w.own(p.Local.Unmap()) {
+			continue // passed on for another host, or a container
+		}
 		if a := p.Address.Unmap(); a.IsValid() && !a.IsLoopback() && !w.own(a) {
 			list = append(list, end{address: a, came: p.Came})
 		}

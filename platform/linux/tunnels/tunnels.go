@@ -69,10 +69,15 @@ func (r *Reader) Carry(ctx context.Context, c sessions.Connection) ([]sessions.T
 	}
 	w := walk{Reader: r, ctx: ctx, links: links, seen: map[step]bool{}}
 	w.follow(c.Local.Unmap().WithZone(""), c.Remote.Unmap().WithZone(""), 0)
-	if len(w.found) >= maxFound {
-		w.errs = append(w.errs, fmt.Errorf("more than %d tunnels are not looked at", maxFound))
+	return w.found, errors.Join(append(w.errs, w.cut(), r.ipsecErr, ctx.Err())...)
+}
+
+// cut says that there may be more tunnels.
+func (w *walk) cut() error {
+	if len(w.found) < maxFound {
+		return nil
 	}
-	return w.found, errors.Join(append(w.errs, r.ipsecErr, ctx.Err())...)
+	return fmt.Errorf("more than %d tunnels are not looked at", maxFound)
 }
 
 // A walk follows packets from the inside out.
