@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -128,6 +129,20 @@ func TestOffsetIsUnknownWhileNobodyMeasuresIt(t *testing.T) {
 
 func stat(pid int, state string) string {
 	return fmt.Sprintf("%d (x) %s 0 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 2 0 100 0\n", pid, state)
+}
+
+// What a user keeps from being read may be a time service, or have left more behind.
+func TestStuckProcessesAreNotTakenForNone(t *testing.T) {
+	for zombies, known := range map[string]bool{"S": false, "Z": true} {
+		s := tree(t, map[string]string{"proc/1/stat": stat(1, "S"), "proc/7/stat": stat(7, zombies)})
+		testenv.PlantStuck(t, filepath.Join(s.root, "proc/9/stat"))
+		if got, err := s.zombies(t.Context()); (err == nil) != known || known && got.More == nil || known && got.Value != 1 {
+			t.Errorf("%s: %+v, %v", zombies, got, err)
+		}
+		if _, unread, err := s.table.Recent(t.Context()); err != nil || unread == nil || !strings.HasSuffix(unread.Error(), ": 1 of "+strconv.Itoa(os.Getuid())) {
+			t.Errorf("unread %v, %v", unread, err)
+		}
+	}
 }
 
 func TestZombiesAreCountedWhereAllProcessesAreSeen(t *testing.T) {
