@@ -117,7 +117,7 @@ func (r *reading) begin(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.lacks("children", r.Source.unread(stuck))
+	r.lacks("children", r.unread(stuck))
 	r.table = make(map[int]procfs.Process, len(all))
 	for _, p := range all {
 		r.table[p.PID] = p
