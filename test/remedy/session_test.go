@@ -50,8 +50,8 @@ func TestTheOwnerOfASessionCannotStopARunOfRoot(t *testing.T) {
 	sudo, run := 0, 0
 	testenv.WaitFor(t, "a run of root that waits for its request", func() bool {
 		sudo, run = commands("sudo -n "+installed), commands(installed+" --request")
-		directory, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", run))
-		return sudo != 0 && err == nil && directory == "/" // the last step of leaving
+		groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", run))
+		return sudo != 0 && err == nil && !strings.Contains(string(groups), "/session-") // the last step of leaving
 	})
 	session := sessionOf(t, sudo)
 	signal := func(name string) {
