@@ -7,6 +7,7 @@ package remedy
 import (
 	"encoding/json"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -36,10 +37,12 @@ func TestAnAssistantFixesAMachine(t *testing.T) {
 
 func blocks(t *testing.T, s *assistant.Session) {
 	address := echo(t)
-	open, err := fromPeer(t, address)
-	if err != nil || !talks(open) {
-		t.Fatalf("the peer cannot talk to the machine: %v", err)
-	}
+	var open net.Conn
+	testenv.WaitFor(t, "the peer to talk to the machine", func() (reached bool) { // a first packet gets lost while the cable comes up
+		c, err := fromPeer(t, address)
+		open = c
+		return err == nil && talks(c)
+	})
 	defer open.Close()
 	d := s.Call("", "block_ip_address", map[string]any{"ip": peer, "reason": "tried passwords", "ttl": "24h"})
 	if d.Text("ip") != peer || d.Text("expires_at") == "" || d["in_kernel"] != true || d["connections_cut"] != 1.0 {
