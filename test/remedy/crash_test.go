@@ -91,7 +91,7 @@ func TestBlocksKilledAtRandomMomentsLoseNothing(t *testing.T) {
 	if !ok {
 		return
 	}
-	const rounds = 1000
+	const rounds = 600
 	typical := typicalTime(t, sentinel)
 	answered := map[string]bool{}
 	killed := 0

@@ -374,7 +374,7 @@ func reapOrphans(t *testing.T) {
 // testKilled ends an Add at random moments, some of the time of a table that
 // is yet to be made.
 func testKilled(t *testing.T, k kind, b blocklist.Backend, _ *testNetwork) {
-	const rounds = 200
+	const rounds = 120
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
