@@ -87,9 +87,9 @@ func newReported(d *healthDocument, boot string) reported {
 }
 
 // carryOver keeps what the report before has said and still holds. Reasons may stand all the same where what they
-// rest on could not be read this time, and the level with them, and kills that were told are told whether or not they are found again. When
-// the machine was started is counted back from another now each time, and to a Collector another start means that
-// the counters began anew.
+// rest on could not be read this time, and the level with them, and kills that were told are told whether or not they
+// are found again. When the machine was started is counted back from another now each time, and to a Collector another
+// start means that the counters began anew.
 func (r *reported) carryOver(before reported, d *healthDocument) {
 	for id, was := range before.Reasons {
 		code, object, _ := strings.Cut(id, " ")

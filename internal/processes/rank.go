@@ -118,9 +118,7 @@ func missing(t Table, rows []Process) answer.Gaps {
 	if t.Hidden {
 		gaps.Note("processes", "the system hides processes of other users (hidepid)")
 	}
-	if t.Unread != nil {
-		gaps.Note("processes", t.Unread.Error())
-	}
+	gaps.Add("processes", t.Unread)
 	if t.MemoryTotal == 0 {
 		gaps.Note("processes.mem_percent", "the size of memory is not readable")
 	}

@@ -216,9 +216,7 @@ func (t *taker) processes(ctx context.Context) {
 		t.gaps.Add("processes", err)
 		return
 	}
-	if table.Unread != nil {
-		t.gaps.Add("processes", table.Unread)
-	}
+	t.gaps.Add("processes", table.Unread)
 	t.now.Processes, t.now.Others = uses(table)
 	zombies := 0.0
 	for _, p := range table.Samples {

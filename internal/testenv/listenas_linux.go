@@ -14,22 +14,31 @@ import (
 // user (SO_PEERCRED of unix(7)), to whom the directory must be open.
 func ListenAs(t testing.TB, uid int, path string) (l net.Listener) {
 	t.Helper()
+	AsUser(t, uid, func() (err error) {
+		l, err = net.Listen("unix", path)
+		return err
+	})
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// AsUser does something on a thread that has a user and the group of that number; libraries change the user of all threads.
+func AsUser(t testing.TB, uid int, do func() error) {
+	t.Helper()
 	Need(t, os.Geteuid() == 0, "root, to become a user")
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // for ever: the thread ends with its goroutine
-		const same = ^uintptr(0)
-		if _, _, failed := syscall.RawSyscall(syscall.SYS_SETRESUID, same, uintptr(uid), same); failed != 0 {
-			done <- failed
-			return
+		id := uintptr(uid)
+		for _, call := range []uintptr{syscall.SYS_SETRESGID, syscall.SYS_SETRESUID} {
+			if _, _, failed := syscall.RawSyscall(call, id, id, id); failed != 0 {
+				done <- failed
+				return
+			}
 		}
-		var err error
-		l, err = net.Listen("unix", path)
-		done <- err
+		done <- do()
 	}()
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
-	return l
 }

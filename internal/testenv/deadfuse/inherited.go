@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 
@@ -36,31 +35,12 @@ func NewInherited(t testing.TB, uid int) *Inherited {
 	dir := publicDir(t)
 	f := &Inherited{device: newDevice(t, dir, uid, "")}
 	go f.serve(f.answer)
-	fd, err := openAs(uid, filepath.Join(dir, readable))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.File = os.NewFile(uintptr(fd), readable)
+	testenv.AsUser(t, uid, func() error { // not by os.OpenFile, whose poller asks the server and lets it not answer
+		fd, err := unix.Open(filepath.Join(dir, readable), unix.O_RDWR|unix.O_CLOEXEC, 0)
+		f.File = os.NewFile(uintptr(fd), readable)
+		return err
+	})
 	return f
-}
-
-// openAs opens a file as a user, on a thread that ends with it: libraries change the user of all threads.
-func openAs(uid int, path string) (fd int, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread()
-		user := uintptr(uid)
-		for _, call := range []uintptr{unix.SYS_SETRESGID, unix.SYS_SETRESUID} {
-			if _, _, errno := unix.RawSyscall(call, user, user, user); errno != 0 {
-				err = errno
-				return
-			}
-		}
-		fd, err = unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
-	}()
-	<-done
-	return fd, err
 }
 
 // By names the process. Until then nobody is counted.

@@ -89,9 +89,7 @@ func linksOf(all []interfaces.Link) (list []firewall.Link) {
 // known not to be.
 func inner(all []interfaces.Link, l interfaces.Link) bool {
 	hardware := func(o interfaces.Link) bool { return o.Kind == "" && o.Flags&interfaces.FlagLoopback == 0 && o.Up() }
-	end := func(o interfaces.Link) bool {
-		return o.Kind == "veth" || o.Kind == "netkit" || o.Kind == interfaces.KindTUN
-	}
+	end := func(o interfaces.Link) bool { return o.Pair() || o.Kind == interfaces.KindTUN }
 	outside := func(o interfaces.Link) bool { return o.Master == l.Index && !end(o) }
 	switch {
 	case !slices.ContainsFunc(all, hardware):
@@ -99,7 +97,7 @@ func inner(all []interfaces.Link, l interfaces.Link) bool {
 	case l.Kind == "bridge":
 		return !slices.ContainsFunc(all, outside)
 	default:
-		return l.Abroad && end(l)
+		return l.Pair() && l.Abroad
 	}
 }
 

@@ -68,6 +68,9 @@ type Link struct {
 	XFRM      uint32     // identifier that the policies of IPsec for an interface have; 0 for none
 }
 
+// Pair reports whether another interface is at the other end, which is Lower.
+func (l Link) Pair() bool { return l.Kind == "veth" || l.Kind == "netkit" }
+
 // Up reports whether the interface carries traffic. Drivers that do not keep
 // the operational state leave it unknown; then the flags decide.
 func (l Link) Up() bool {

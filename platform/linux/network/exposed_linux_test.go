@@ -6,10 +6,7 @@ import (
 	"maps"
 	"net"
 	"os"
-	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"sentinel/internal/network"
 	"sentinel/internal/testenv"
@@ -20,14 +17,7 @@ func TestWhatOthersReachGoesByDeviceAndRoutes(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	bound := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
-		failed := c.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), "lo") })
-		if err == nil {
-			err = failed
-		}
-		return err
-	}}
-	for address, config := range map[string]*net.ListenConfig{"127.0.0.1:7001": {}, "0.0.0.0:7002": &bound, "0.0.0.0:7003": {}, "[::1]:7004": {}} {
+	for address, config := range map[string]*net.ListenConfig{"127.0.0.1:7001": {}, "0.0.0.0:7002": testenv.BoundTo("lo"), "0.0.0.0:7003": {}, "[::1]:7004": {}} {
 		l, err := config.Listen(t.Context(), "tcp", address)
 		if err != nil {
 			t.Fatal(err)

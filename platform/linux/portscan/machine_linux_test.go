@@ -3,16 +3,12 @@
 package portscan
 
 import (
-	"errors"
 	"net"
 	"net/netip"
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/portscan"
@@ -48,11 +44,7 @@ func TestAScanOfThisMachineFindsWhoListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	inside := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
-		failed := c.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), "lo") })
-		return errors.Join(failed, err)
-	}}
-	bound, err := inside.Listen(t.Context(), "tcp4", "0.0.0.0:703")
+	bound, err := testenv.BoundTo("lo").Listen(t.Context(), "tcp4", "0.0.0.0:703")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,15 +84,7 @@ func stuckTree(t *testing.T, rows []row) string {
 	}
 	root := procTree(t, files)
 	for _, pid := range locked {
-		fifo := filepath.Join(root, "proc", pid, "cmdline")
-		if err := unix.Mkfifo(fifo, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if fd, err := unix.Open(fifo, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
-				unix.Close(fd) // who waits goes on
-			}
-		})
+		testenv.PlantStuck(t, filepath.Join(root, "proc", pid, "cmdline"))
 	}
 	return root
 }

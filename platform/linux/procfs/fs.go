@@ -40,7 +40,7 @@ const filesTime = 3 * time.Second
 
 // New returns the /proc below root; root is "/" on a live system.
 func New(root string) FS {
-	return FS{filepath.Join(root, "proc"), newMemoryReader(), newStatReader(), accountsOf(root), filesTime}
+	return FS{filepath.Join(root, "proc"), newMemoryReader(), newReader(statPatience, mostStuck), accountsOf(root), filesTime}
 }
 
 func (fs FS) path(parts ...string) string {

@@ -58,8 +58,10 @@ type memoryReader struct {
 	byUser map[int]int
 }
 
-func newMemoryReader() *memoryReader {
-	return &memoryReader{each: readPatience, most: maxStuck, pids: map[int]bool{}, byUser: map[int]int{}}
+func newMemoryReader() *memoryReader { return newReader(readPatience, maxStuck) }
+
+func newReader(each time.Duration, most int) *memoryReader {
+	return &memoryReader{each: each, most: most, pids: map[int]bool{}, byUser: map[int]int{}}
 }
 
 // Bounds of waiting for the stat files of processes, as those for their memory.
@@ -68,15 +70,10 @@ const (
 	mostStuck    = 20
 )
 
-func newStatReader() *memoryReader {
-	return &memoryReader{each: statPatience, most: mostStuck, pids: map[int]bool{}, byUser: map[int]int{}}
-}
-
 // Hasty returns fs with a patience of its own, and without what is known to be stuck: for who asks all and
 // can come back to those that do not answer at once. Without any patience none is asked.
 func (fs FS) Hasty(each time.Duration, most int) FS {
-	fs.memory = newMemoryReader()
-	fs.memory.each, fs.memory.most = each, most
+	fs.memory = newReader(each, most)
 	return fs
 }
 

@@ -32,24 +32,17 @@ func (fs FS) Processes(ctx context.Context) (table []Process, stuck []int, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	known := fs.stats.stuck()
-	defer func() {
-		if fs.stats.stuck() == known {
-			dir.close() // what was given up may still use it
-		}
-	}()
 	pids, err := dir.numbers(nil)
 	if err != nil {
+		dir.close()
 		return nil, nil, err
 	}
 	table = make([]Process, 0, len(pids))
-	rows := readEach(fs.stats, pids, fs.Owner, func(pid int) (Process, error) {
+	rows := readStats(fs, dir, pids, func(pid int, buf []byte) (Process, error) {
 		if ctx.Err() != nil {
 			return Process{}, ctx.Err()
 		}
-		buf := statBuffers.Get().(*[4096]byte)
-		defer statBuffers.Put(buf)
-		p, err := dir.process(pid, buf[:])
+		p, err := dir.process(pid, buf)
 		if err == nil && p.Headless {
 			fs.revive(&p.ProcessStat)
 		}
@@ -79,16 +72,10 @@ func (fs FS) answering(pids []int) (answer []int, stuck []Skipped) {
 	if err != nil {
 		return pids, nil
 	}
-	known := fs.stats.stuck()
-	asked := readEach(fs.stats, pids, fs.Owner, func(pid int) (struct{}, error) {
-		buf := statBuffers.Get().(*[4096]byte)
-		defer statBuffers.Put(buf)
-		_, err := dir.readFile(pid, "/stat", buf[:])
+	asked := readStats(fs, dir, pids, func(pid int, buf []byte) (struct{}, error) {
+		_, err := dir.readFile(pid, "/stat", buf)
 		return struct{}{}, err
 	})
-	if fs.stats.stuck() == known {
-		dir.close()
-	}
 	for i, a := range asked {
 		if errors.Is(a.err, ErrStuck) {
 			stuck = append(stuck, Skipped{pids[i], fs.Owner(pids[i]), ErrStuck})
@@ -97,6 +84,21 @@ func (fs FS) answering(pids []int) (answer []int, stuck []Skipped) {
 		}
 	}
 	return answer, stuck
+}
+
+// readStats calls open for the processes with a buffer, which it must not keep, and closes dir unless one was given up,
+// which may still use it.
+func readStats[T any](fs FS, dir dirHandle, pids []int, open func(pid int, buf []byte) (T, error)) []outcome[T] {
+	known := fs.stats.stuck()
+	all := readEach(fs.stats, pids, fs.Owner, func(pid int) (T, error) {
+		buf := statBuffers.Get().(*[4096]byte)
+		defer statBuffers.Put(buf)
+		return open(pid, buf[:])
+	})
+	if fs.stats.stuck() == known {
+		dir.close()
+	}
+	return all
 }
 
 // statBuffers are for one process each: what was given up keeps its own.

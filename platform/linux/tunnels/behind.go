@@ -18,10 +18,8 @@ import (
 	"sentinel/platform/linux/netattr"
 )
 
-// pairs are kinds of interfaces with another one at the other end, which is Link.Lower.
-var pairs = []string{"veth", "netkit"}
-
-func (w *walk) pair(l interfaces.Link) bool { return slices.Contains(pairs, l.Kind) && l.Abroad }
+// abroad reports whether the other end of an interface is in another network namespace.
+func abroad(l interfaces.Link) bool { return l.Pair() && l.Abroad }
 
 // Behind returns the network namespaces of this machine that packets to a neighbour go to, by the numbers that this
 // one has for them; none where the neighbour is another host, or is reached over a router. The route decides, and
@@ -32,7 +30,7 @@ func (r *Reader) Behind(ctx context.Context, remote netip.Addr) (list []int, err
 		return nil, fmt.Errorf("list interfaces: %w", err)
 	}
 	w := walk{Reader: r, ctx: ctx, links: links}
-	if !slices.ContainsFunc(links, w.pair) {
+	if !slices.ContainsFunc(links, abroad) {
 		return nil, nil
 	}
 	over, err := r.linksTo(remote)
@@ -69,7 +67,7 @@ func (r *Reader) linksTo(remote netip.Addr) (list []int, err error) {
 // neighbour.
 func (w *walk) behind(l interfaces.Link, remote netip.Addr) (list []int, err error) {
 	switch {
-	case w.pair(l):
+	case abroad(l):
 		return []int{l.Namespace}, nil
 	case slices.Contains(stacked, l.Kind) && !l.Abroad:
 		if lower, ok := w.link(l.Lower); ok && lower.Index < l.Index {
@@ -90,11 +88,11 @@ func (w *walk) behindBridge(bridge interfaces.Link, remote netip.Addr) (list []i
 			continue
 		}
 		known = true
-		if w.pair(l) {
+		if abroad(l) {
 			list = append(list, l.Namespace)
 		}
 	}
-	if !known && len(ports) > 0 && !slices.ContainsFunc(ports, func(l interfaces.Link) bool { return !w.pair(l) }) {
+	if !known && len(ports) > 0 && !slices.ContainsFunc(ports, func(l interfaces.Link) bool { return !abroad(l) }) {
 		return nil, fmt.Errorf("the bridge %s does not tell behind which port it is", title(bridge.Name))
 	}
 	return list, nil
