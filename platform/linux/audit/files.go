@@ -251,11 +251,14 @@ func homePermissions(_ context.Context, m *machine) audit.Finding {
 		}
 		v.owner = m.owner(u.UID)
 		v.check(m, path.Clean(u.Home), good)
-		err := m.as(u, func() { // the user may have put links there
+		part, err := asUser(m, u, func() fileVerdict { // the user may have put links there
+			part := fileVerdict{owner: v.owner}
 			for _, file := range []string{"/.ssh", "/.ssh/authorized_keys"} {
-				v.checkNamed(m, path.Clean(u.Home)+file, good)
+				part.checkNamed(m, path.Clean(u.Home)+file, good)
 			}
+			return part
 		})
+		v.join(part)
 		if err != nil {
 			v.noteUnread(u.Home, err)
 		}

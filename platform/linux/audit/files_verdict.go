@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"slices"
@@ -55,6 +56,13 @@ func (v *fileVerdict) checkNamed(m *machine, file string, good func(hostfile.Met
 		return
 	}
 	v.check(m, file, good)
+}
+
+// join adds what was found apart.
+func (v *fileVerdict) join(part fileVerdict) {
+	v.seen += part.seen
+	v.wrong = append(v.wrong, part.wrong...)
+	v.unread = cmp.Or(v.unread, part.unread)
 }
 
 // errOnFUSE is no secret: everybody reads the table of mounts.

@@ -66,11 +66,14 @@ func (m *machine) mcp() (mcpServers, error) {
 				all.Miss("/home", hostfile.ErrTooLarge)
 				break
 			}
-			err := m.as(u, func() {
+			part, err := asUser(m, u, func() (part mcpServers) {
 				for _, file := range files {
-					all.add(m, who, u, file)
+					part.add(m, who, u, file)
 				}
+				return part
 			})
+			all.Join(part.Survey)
+			all.files.join(part.files)
 			if err != nil {
 				all.Miss(u.Home, err)
 			}
@@ -127,7 +130,7 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 	}
 	v := fileVerdict{okValue: "each in the hands of its user", fix: "Take the rights of others from each one that is named, and from its folder: sudo chmod go-w FILE. Then read what is in it."}
 	return all.List().Judge(func(servers []configured) audit.Finding {
-		m.asEach(servers, &v, func(s configured) {
+		m.asEach(servers, &v, func(v *fileVerdict, s configured) {
 			for _, file := range s.Paths() {
 				for _, one := range []string{file, path.Dir(file)} {
 					v.checkNamed(m, one, func(f hostfile.Meta) bool { return m.safeFor(who, s.User, f) })
@@ -143,21 +146,24 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 }
 
 // asEach looks at each server with the rights of its user.
-func (m *machine) asEach(servers []configured, v *fileVerdict, look func(configured)) {
+func (m *machine) asEach(servers []configured, v *fileVerdict, look func(v *fileVerdict, s configured)) {
 	for len(servers) > 0 {
 		u := servers[0].User
 		n := slices.IndexFunc(servers, func(s configured) bool { return s.User != u })
 		if n < 0 {
 			n = len(servers)
 		}
-		v.owner = m.owner(u.UID)
-		err := m.as(u, func() {
-			for _, s := range servers[:n] {
-				look(s)
+		of := servers[:n]
+		part, err := asUser(m, u, func() fileVerdict {
+			part := fileVerdict{owner: m.owner(u.UID)}
+			for _, s := range of {
+				look(&part, s)
 			}
+			return part
 		})
+		v.join(part)
 		if err != nil {
-			v.noteUnread(servers[0].File, err)
+			v.noteUnread(of[0].File, err)
 		}
 		servers = servers[n:]
 	}
@@ -178,16 +184,15 @@ func mcpMissing(_ context.Context, m *machine) audit.Finding {
 		return audit.Unread("accounts", err)
 	}
 	return all.List().Judge(func(servers []configured) audit.Finding {
-		var missing []audit.Line
 		var v fileVerdict
-		m.asEach(servers, &v, func(s configured) {
+		m.asEach(servers, &v, func(v *fileVerdict, s configured) {
 			if s.Command != "" && !m.findable(s.User, s.Command) {
-				missing = append(missing, audit.Line{Text: audit.At(s.File, 0, s.Name+" runs "+s.Command), Owner: m.owner(s.User.UID)})
+				v.wrong = append(v.wrong, audit.Line{Text: audit.At(s.File, 0, s.Name+" runs "+s.Command), Owner: v.owner})
 			}
 		})
 		switch {
-		case len(missing) > 0:
-			return audit.Warned(humanize.Count(len(missing), "MCP server has", "MCP servers have")+" no program", "Remove what is named from the configuration, or install it.").With(missing...)
+		case len(v.wrong) > 0:
+			return audit.Warned(humanize.Count(len(v.wrong), "MCP server has", "MCP servers have")+" no program", "Remove what is named from the configuration, or install it.").With(v.wrong...)
 		case v.unread != nil:
 			return v.finding()
 		case len(servers) == 0:

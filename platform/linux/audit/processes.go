@@ -240,12 +240,12 @@ func (m *machine) goneLine(p runningProcess, c processes.Claim) audit.Line {
 
 // replaced says whether there is a file again where a program was. In a mount namespace of its own a
 // process of a user can have any path: that user must be able to see the file.
-func (m *machine) replaced(p runningProcess, file string) (is bool) {
+func (m *machine) replaced(p runningProcess, file string) bool {
 	u, known := m.account(p.uid)
 	if !known {
 		u = userdb.User{UID: p.uid, GID: nogroup}
 	}
-	err := m.as(u, func() { is = m.exists(file) })
+	is, err := asUser(m, u, func() bool { return m.exists(file) })
 	return is && err == nil
 }
 

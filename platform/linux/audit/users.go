@@ -3,14 +3,17 @@
 package audit
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sentinel/internal/privilege"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/stuck"
 )
 
 // localUsers are the accounts and groups that the files in /etc hold.
@@ -137,16 +140,19 @@ func (l localUsers) loginUsers() []userdb.User {
 // looksForOthers says whether root looks with the rights of users.
 func (m *machine) looksForOthers() bool { return m.live() && m.privileged() }
 
-// as looks with the rights of a user at what the user chose: a path in a file of the user's, a link, the
-// program of a process. What the user may not see, root tells nobody.
-func (m *machine) as(u userdb.User, look func()) error {
+// lookLimit bounds a look at files of a user, who may keep them from being read.
+const lookLimit = time.Second
+
+// asUser looks with the rights of a user at what the user chose: a path in a file of the user's, a link, the
+// program of a process. What the user may not see, root tells nobody. look must not touch what is used elsewhere: it
+// goes on after it is given up.
+func asUser[T any](m *machine, u userdb.User, look func() T) (seen T, err error) {
 	if !m.looksForOthers() || u.UID == m.Owner {
-		look()
-		return nil
+		return look(), nil
 	}
 	who, err := m.users()
 	if err != nil {
-		return err
+		return seen, err
 	}
 	id := privilege.Identity{UID: u.UID, GID: u.GID}
 	for _, g := range who.groups {
@@ -154,7 +160,10 @@ func (m *machine) as(u userdb.User, look func()) error {
 			id.Groups = append(id.Groups, g.GID)
 		}
 	}
-	return privilege.Look(id, look)
+	return stuck.Call(context.Background(), m.Root, stuck.User(u.UID), lookLimit, func(context.Context) (seen T, err error) {
+		err = privilege.Look(id, func() { seen = look() })
+		return seen, err
+	})
 }
 
 // namesDirectoryService says whether nsswitch.conf(5) names a source of one of the

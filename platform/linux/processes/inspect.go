@@ -25,6 +25,7 @@ import (
 	"sentinel/platform/linux/packages"
 	"sentinel/platform/linux/procfs"
 	linuxsessions "sentinel/platform/linux/sessions"
+	"sentinel/platform/unix/stuck"
 )
 
 // An Inspector reads one process below a root directory.
@@ -47,6 +48,9 @@ func NewInspector(root string, runner sysexec.Runner, now func() time.Time) *Ins
 	return &Inspector{New(root), root, packages.Finder{Root: root, Runner: runner}, network.New(root), now}
 }
 
+// inspectLimit bounds all of it, and is less than a call has.
+const inspectLimit = 18 * time.Second
+
 // fileLimit bounds what waits for the file system of a program or of an open file.
 const fileLimit = 3 * time.Second
 
@@ -64,9 +68,14 @@ type reading struct {
 	o     processes.Observation
 }
 
-// Inspect implements [processes.Inspector]. The start is compared at the end: what was read belongs
-// to one process.
+// Inspect implements [processes.Inspector]. A user may keep a process from being looked at, where no signal ends the
+// wait.
 func (s *Inspector) Inspect(ctx context.Context, pid int) (processes.Observation, error) {
+	return stuck.Call(ctx, s.root, stuck.Process(pid), inspectLimit, func(ctx context.Context) (processes.Observation, error) { return s.inspect(ctx, pid) })
+}
+
+// inspect compares the start at the end: what was read belongs to one process.
+func (s *Inspector) inspect(ctx context.Context, pid int) (processes.Observation, error) {
 	r := &reading{Inspector: s, pid: pid, task: pid}
 	if err := r.begin(ctx); err != nil {
 		return processes.Observation{}, err

@@ -40,7 +40,9 @@ const filesTime = 3 * time.Second
 
 // New returns the /proc below root; root is "/" on a live system.
 func New(root string) FS {
-	return FS{filepath.Join(root, "proc"), newMemoryReader(), newReader(statPatience, mostStuck), accountsOf(root), filesTime}
+	stats := newReader(statPatience, mostStuck)
+	stats.root = root
+	return FS{filepath.Join(root, "proc"), newMemoryReader(), stats, accountsOf(root), filesTime}
 }
 
 func (fs FS) path(parts ...string) string {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sentinel/platform/unix/stuck"
 )
 
 // ErrStuck reports a process whose memory could not be read in time.
@@ -51,6 +53,7 @@ const unknownUser = -1
 type memoryReader struct {
 	each time.Duration // patience for one process; without any none is asked
 	most int           // that may be stuck before those of people are not asked
+	root string        // where runs note what is stuck; empty for what no run stays for
 
 	mu     sync.Mutex
 	waited time.Duration
@@ -107,6 +110,7 @@ func readUntilStuck[T any](m *memoryReader, pids []int, user func(pid int) int, 
 	outcomes, done := make([]outcome[T], len(pids)), make(chan struct{})
 	var read atomic.Int32
 	var abandoned atomic.Bool
+	forget := make(chan func(), 1)
 	go func() {
 		defer close(done)
 		for i, pid := range pids {
@@ -115,6 +119,7 @@ func readUntilStuck[T any](m *memoryReader, pids []int, user func(pid int) int, 
 			}
 			read.Store(int32(i + 1))
 			if abandoned.Load() {
+				(<-forget)()
 				return
 			}
 		}
@@ -131,7 +136,7 @@ func readUntilStuck[T any](m *memoryReader, pids []int, user func(pid int) int, 
 		at := int(read.Load())
 		if at == seen && at < len(pids) {
 			abandoned.Store(true)
-			m.giveUp(pids[at], user(pids[at]), time.Since(began))
+			forget <- m.giveUp(pids[at], user(pids[at]), time.Since(began))
 			return append(slices.Clone(outcomes[:at]), outcome[T]{err: ErrStuck})
 		}
 		began, last, seen = last, time.Now(), at
@@ -178,9 +183,30 @@ func (m *memoryReader) patience() time.Duration {
 	return max(leastPatience, min(m.each, totalPatience-m.waited))
 }
 
-func (m *memoryReader) giveUp(pid, uid int, waited time.Duration) {
+// giveUp returns what is to be called when the process can be read after all.
+func (m *memoryReader) giveUp(pid, uid int, waited time.Duration) (forget func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.pids[pid], m.waited = true, m.waited+waited
+	m.waited += waited
+	m.leave(pid, uid)
+	if m.root == "" {
+		return func() {}
+	}
+	return stuck.Note(m.root, stuck.Process(pid))
+}
+
+func (m *memoryReader) leave(pid, uid int) {
+	m.pids[pid] = true
 	m.byUser[uid]++
+}
+
+// leaveNoted gives up what other runs wait for.
+func (m *memoryReader) leaveNoted(user func(pid int) int) {
+	for _, pid := range stuck.Processes(m.root, m.most) {
+		if uid := user(pid); !m.knows(pid) {
+			m.mu.Lock()
+			m.leave(pid, uid)
+			m.mu.Unlock()
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"sentinel/internal/testenv"
 	"sentinel/internal/testenv/deadfuse"
+	"sentinel/platform/unix/stuck"
 )
 
 func TestProcessWhoseMemoryIsLockedIsGivenUp(t *testing.T) {
@@ -110,6 +111,35 @@ func TestOneUsersStuckProcessesDoNotHideOthers(t *testing.T) {
 			t.Errorf("another user's process: %q, %v", raw, err)
 		}
 	})
+}
+
+// What one run waits for, the next leaves alone, and counts it with what is its user's, until that can be read.
+func TestWhatAnEarlierRunWaitsForIsNotAsked(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"run/keep": ""})
+	end := make(chan struct{})
+	hang := func(int) ([]byte, error) { <-end; return nil, nil }
+	earlier := New(root)
+	for pid := range maxStuckUser {
+		earlier.stats.readOne(pid, of(1000), hang)
+	}
+	fs := New(root)
+	fs.stats.leaveNoted(of(1000))
+	read := func(int) ([]byte, error) { return []byte("x"), nil }
+	for pid, want := range map[int]error{0: ErrStuck, maxStuckUser - 1: ErrStuck, maxStuckUser: ErrStuck} {
+		if _, err := fs.stats.readOne(pid, of(1000), read); !errors.Is(err, want) {
+			t.Errorf("process %d: %v", pid, err)
+		}
+	}
+	if raw, err := fs.stats.readOne(99, of(1001), read); string(raw) != "x" || err != nil {
+		t.Errorf("another user's process: %q, %v", raw, err)
+	}
+	close(end)
+	testenv.WaitFor(t, "the earlier run has read them", func() bool { return len(stuck.Processes(root, 9)) == 0 })
+	fs = New(root)
+	fs.stats.leaveNoted(of(1000))
+	if raw, err := fs.stats.readOne(0, of(1000), read); string(raw) != "x" || err != nil {
+		t.Errorf("afterwards: %q, %v", raw, err)
+	}
 }
 
 func TestSubordinateUsersStuckProcessesAreTheirOwners(t *testing.T) {

@@ -15,11 +15,11 @@ import (
 	"sync"
 	"time"
 
-	"sentinel/internal/deadline"
 	"sentinel/internal/startup"
 	"sentinel/internal/userdb"
 	"sentinel/platform/unix/authkeys"
 	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/stuck"
 )
 
 const (
@@ -98,7 +98,7 @@ func (s *survey) homes(ctx context.Context) {
 		wait.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			h, err := deadline.Call(reading, homeLimit, func(ctx context.Context) (*home, error) {
+			h, err := stuck.Call(reading, s.Root, stuck.User(empty.user.UID), homeLimit, func(ctx context.Context) (*home, error) {
 				h := *empty
 				h.files, h.enabled = map[string]file{}, map[string]bool{}
 				h.left = min(homeBytes, allBytes/len(read))

@@ -16,6 +16,7 @@ import (
 	"sentinel/internal/startup"
 	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/stuck"
 )
 
 const (
@@ -180,10 +181,17 @@ func (s *survey) lookAt(ctx context.Context, name string, as *userdb.User) look 
 	case !path.IsAbs(name):
 		return s.search(name)
 	}
-	seen, err := deadline.Call(ctx, programLimit, func(context.Context) (seen look, err error) {
+	see := func(context.Context) (seen look, err error) {
 		err = s.with(as, func() { seen = s.see(name) })
 		return seen, err
-	})
+	}
+	var seen look
+	var err error
+	if as == nil {
+		seen, err = deadline.Call(ctx, programLimit, see)
+	} else {
+		seen, err = stuck.Call(ctx, s.Root, stuck.User(as.UID), programLimit, see)
+	}
 	if err != nil {
 		return look{err: err}
 	}

@@ -20,10 +20,10 @@ import (
 	"strings"
 	"time"
 
-	"sentinel/internal/deadline"
 	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/sshdconf"
+	"sentinel/platform/unix/stuck"
 )
 
 // Bounds.
@@ -92,7 +92,7 @@ func Of(ctx context.Context, root string, users []userdb.User, each func(u userd
 			files []File
 			err   error
 		}
-		f, err := deadline.Call(ctx, homeLimit, func(context.Context) (found, error) {
+		f, err := stuck.Call(ctx, root, stuck.User(u.UID), homeLimit, func(context.Context) (found, error) {
 			files, err := read(root, u, patterns)
 			return found{files, err}, nil
 		})

@@ -4,6 +4,8 @@
 package mcpconf
 
 import (
+	"cmp"
+
 	"sentinel/internal/answer"
 	"sentinel/internal/audit"
 	"sentinel/internal/clients"
@@ -37,12 +39,24 @@ func (s *Survey[U]) Take(file string, raw []byte, user U) {
 		s.Miss(file, err)
 	}
 	for _, one := range servers {
-		if len(s.servers) == maxConfigured {
-			s.Miss(file, hostfile.ErrTooLarge)
-			return
-		}
-		s.servers = append(s.servers, Configured[U]{one, file, user})
+		s.add(Configured[U]{one, file, user})
 	}
+}
+
+// Join adds what was found apart.
+func (s *Survey[U]) Join(part Survey[U]) {
+	for _, one := range part.servers {
+		s.add(one)
+	}
+	s.rest = cmp.Or(s.rest, part.rest)
+}
+
+func (s *Survey[U]) add(one Configured[U]) {
+	if len(s.servers) == maxConfigured {
+		s.Miss(one.File, hostfile.ErrTooLarge)
+		return
+	}
+	s.servers = append(s.servers, one)
 }
 
 // Miss notes why a file was not read, or not to its end. The list then is not whole.

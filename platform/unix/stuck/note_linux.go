@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stuck
+
+import (
+	"io"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Note has later runs of root know that this one waits for a thing, until forget is called or this process has
+// ended. Where that cannot be noted, as by another user than root, nobody knows.
+func Note(root string, of Thing) (forget func()) {
+	fd, err := unix.Open(file(root), unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return func() {}
+	}
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: int64(of), Len: 1}
+	unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &lock) //nolint:errcheck // then another run has noted it
+	return sync.OnceFunc(func() { unix.Close(fd) })       //nolint:errcheck // nothing was written
+}
+
+// Noted reports whether another run waits for a thing.
+func Noted(root string, of Thing) bool {
+	fd, err := unix.Open(file(root), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd) //nolint:errcheck // only asked
+	_, noted := next(fd, of, 1)
+	return noted
+}
+
+// Processes lists the processes that other runs wait for, at most so many.
+func Processes(root string, most int) (pids []int) {
+	fd, err := unix.Open(file(root), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd) //nolint:errcheck // only asked
+	for from := Process(0); len(pids) < most; {
+		found, noted := first(fd, from)
+		if !noted {
+			break
+		}
+		pids, from = append(pids, int(found-Process(0))), found+1
+	}
+	return pids
+}
+
+// first returns the first thing that is noted from one on. The kernel tells any of them.
+func first(fd int, from Thing) (found Thing, noted bool) {
+	found, noted = next(fd, from, 0)
+	for noted && found > from {
+		sooner, more := next(fd, from, int64(found-from))
+		if !more {
+			break
+		}
+		found = sooner
+	}
+	return found, noted
+}
+
+// next returns one thing that is noted among so many from one on; 0 is all of them.
+func next(fd int, from Thing, among int64) (noted Thing, is bool) {
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: int64(from), Len: among}
+	if unix.FcntlFlock(uintptr(fd), unix.F_OFD_GETLK, &lock) != nil || lock.Type == unix.F_UNLCK {
+		return 0, false
+	}
+	return Thing(lock.Start), true
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package stuck
+
+// Note does nothing: elsewhere than on Linux no user mounts a file system of their own.
+func Note(string, Thing) (forget func()) { return func() {} }
+
+// Processes is empty, as Noted is false: nothing is noted.
+func Processes(string, int) []int { return nil }
+
+// Noted is false: nothing is noted.
+func Noted(string, Thing) bool { return false }
