@@ -90,9 +90,10 @@ record-darwin:
 race:
 	CGO_ENABLED=1 $(GO) test -race ./internal/... ./platform/...
 
-## soak: what takes minutes to build up, such as hundreds of processes with thousands of connections, or millions of files (needs root)
+## soak: what takes many minutes: runs killed at thousands of moments, hundreds of processes with thousands of connections, millions of files (needs root)
 soak:
 	$(GO) test -tags soak ./test/hostile
+	$(GO) test -tags soak -timeout 1h -run 'KeepsTheContract|TestBlocksKilledAtRandomMoments' ./platform/linux/blocklist ./test/remedy
 	$(GO) test -tags soak -run 'TestTheRecordOutlivesEveryDeath|TestAFloodOnStderr|TestAClientThatStopsReading' ./cmd/sentinel-guard
 
 ## lint: formatting, vet for both systems, golangci-lint

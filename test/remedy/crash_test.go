@@ -84,6 +84,9 @@ func inSync(t *testing.T, sentinel string, addresses map[string]bool) {
 	}
 }
 
+// rounds is how many runs are killed.
+var rounds = 500
+
 // A process that is killed at any moment loses no acknowledged block, and
 // leaves nothing that the next one cannot repair.
 func TestBlocksKilledAtRandomMomentsLoseNothing(t *testing.T) {
@@ -91,7 +94,6 @@ func TestBlocksKilledAtRandomMomentsLoseNothing(t *testing.T) {
 	if !ok {
 		return
 	}
-	const rounds = 600
 	typical := typicalTime(t, sentinel)
 	answered := map[string]bool{}
 	killed := 0

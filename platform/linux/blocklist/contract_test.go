@@ -371,10 +371,12 @@ func reapOrphans(t *testing.T) {
 	}
 }
 
+// rounds is how many runs are killed.
+var rounds = 100
+
 // testKilled ends an Add at random moments, some of the time of a table that
 // is yet to be made.
 func testKilled(t *testing.T, k kind, b blocklist.Backend, _ *testNetwork) {
-	const rounds = 120
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
