@@ -105,18 +105,18 @@ func (p *Termination) refuseSession(ctx context.Context) error {
 		return unavailable(ctx, "What carries the sessions of this machine cannot be read, and must not be ended", err)
 	}
 	claim, known := model.Processes[p.target.PID]
-	if why := p.critical(ctx, known && !claim.Listens); why != "" {
+	if why := p.critical(ctx, known && !claim.Listens && !claim.Apart); why != "" {
 		return p.protectedAs(why).WithFix(p.instead())
 	}
-	switch whose := claim.Whose(); {
+	switch {
 	case !known:
 	case claim.Listens && !claim.Untrusted:
-		return p.protectedAs(carrying(claim)).Protecting(claim.Data()).WithFix(p.instead())
-	case whose != sessions.Others && !claim.Listens:
-		return p.protectedAs(carrying(claim)).Protecting(claim.Data()).
+		return p.protectedAs(claim.Carrying()).Protecting(claim.Data()).WithFix(p.instead())
+	case claim.EndsOwn():
+		return p.protectedAs(claim.Carrying()).Protecting(claim.Data()).
 			WithFix("End it from another session, or add --force on the command line.")
 	case !p.target.EndSession:
-		return p.protectedAs(carrying(claim)).Protecting(claim.Data()).
+		return p.protectedAs(claim.Carrying()).Protecting(claim.Data()).
 			WithFix(fmt.Sprintf("Leave it running; or, if that session is to end: sudo sentinel --kill %d --end-session", p.target.PID)).
 			WithToolFix("Ask the person whether that session is to end. If so, call terminate_process again with end_session true, which the administrator may have to allow (policy.end_sessions).")
 	default:
@@ -156,14 +156,6 @@ func (p *Termination) protectedBy(why string, lifts bool) *fault.Error {
 		fix = "Leave it running, or at a console of the machine add --force on the command line to end it all the same."
 	}
 	return p.protectedAs(why).WithFix(fix)
-}
-
-// carrying says what a process is to the sessions, a clause.
-func carrying(c sessions.Claim) string {
-	if c.Listens {
-		return "people log in through it, as in " + c.String()
-	}
-	return "it carries " + c.String()
 }
 
 // ownRun reports whether the process is a run of this program as root, by the file that runs: a name

@@ -88,7 +88,7 @@ func (p *planner) lost(lead string, l loss) error {
 
 func (p *planner) loses(ctx context.Context, u Unit) (loss, error) {
 	if claim, ok := p.carries(u); ok {
-		return loss{"it carries " + claim.String(), claim.Data()}, nil
+		return loss{claim.Carrying(), claim.Data()}, nil
 	}
 	if why := p.on.model.Hides(0, false); why != "" {
 		return loss{}, unknownDependence(ctx, "Whether "+shown(u.Name)+" carries this call's own session is not known", errors.New(why))

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sentinel/internal/fault"
-	"sentinel/internal/sessions"
 )
 
 // endLimit bounds all that is asked about the end of one process.
@@ -130,10 +129,10 @@ func (p *planner) protectedOwn(u Unit, e End) (why string, lifts bool) {
 	return "", true
 }
 
-// ofOthers says that the sessions which a unit carries are those of others alone.
+// ofOthers says that the sessions which end with a unit are those of others alone.
 func (p *planner) ofOthers(u Unit) bool {
 	claim, ok := p.carries(u)
-	return ok && claim.Whose() == sessions.Others
+	return ok && !claim.EndsOwn()
 }
 
 // checkSideEffects refuses for what goes with the service. A manager that starts it again does to others what a

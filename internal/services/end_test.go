@@ -79,16 +79,17 @@ func TestEndsThatTakeOthersAlong(t *testing.T) {
 func TestTheServiceOfAProcessMayCarryMore(t *testing.T) {
 	ann := sessions.Claim{Sessions: []*sessions.Session{{User: "ann"}}}
 	own := sessions.Claim{Sessions: []*sessions.Session{{User: "ann", Whose: sessions.Own}}}
+	shown := sessions.Claim{Sessions: own.Sessions, Apart: true}
 	f := machine(running("nginx.service"))
 	for _, c := range []struct {
 		claim   sessions.Claim
 		carries bool
 		refused bool
-	}{{ann, false, true}, {ann, true, false}, {own, true, true}} {
+	}{{ann, false, true}, {ann, true, false}, {own, true, true}, {shown, false, true}, {shown, true, false}} {
 		_, err := checkEnd(t, f, func(e *End) {
 			e.Carries, e.Sessions = c.carries, modelOf(map[string]sessions.Claim{"nginx.service": c.claim}, nil)
 		})
-		if (err != nil) != c.refused || err != nil && (fault.From(err).Protects == nil || !strings.Contains(err.Error(), "nginx.service ends with it, and it carries ")) {
+		if (err != nil) != c.refused || err != nil && (fault.From(err).Protects == nil || !strings.Contains(err.Error(), "nginx.service ends with it, and "+c.claim.Carrying())) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

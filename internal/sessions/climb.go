@@ -157,6 +157,7 @@ type chain struct {
 	ports   map[Port]bool // local ones of these
 	trusted bool          // root's, or a service's that has let somebody else in
 	leads   []int         // from the leader of the terminal up to what serves it
+	server  int           // of the terminal, where no connection leads up to it; 0 for none
 }
 
 // climb goes up from a process to the connections that its session comes over. With a terminal it
@@ -181,7 +182,7 @@ func (f *finder) climb(pid int, terminal string) chain {
 	}
 	chosen, trusted := f.choose(line, pid)
 	if chosen == nil {
-		return chain{}
+		return chain{server: f.lastServer(line)}
 	}
 	top := slices.Index(line, f.lastHolder(chosen))
 	if top < 0 {

@@ -45,6 +45,7 @@ func Find(ctx context.Context, source Source) (*Model, error) {
 		}
 		f.follow(l)
 	}
+	f.attach()
 	f.callerUIDs = f.callers().uids
 	f.findListeners()
 	f.findPrompts()
@@ -113,7 +114,8 @@ type finder struct {
 	opened      map[SocketID][]int // processes that hold it, among those in files
 	serves      map[int]map[Port]bool
 	described   map[int]Description
-	readings    []reading // of what connections have moved, one after the other
+	apart       map[int][]int // servers of terminals that no connection leads up to, with what leads at these
+	readings    []reading     // of what connections have moved, one after the other
 	logins      []*login
 	vouched     map[*Session]bool // that root, or a service which let somebody in, serves
 	callerUIDs  map[int]bool      // accounts that this run has come through, but root
@@ -130,7 +132,7 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 		ctx: ctx, source: source, snapshot: s, register: newRegister(s.Logins),
 		processes: map[int]Process{}, children: map[int][]int{},
 		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, began: map[ends][]SocketID{}, listening: map[place][]Socket{}, doors: map[door]bool{},
-		carriers: map[int][]SocketID{}, came: map[int]*holding{}, all: map[int]*holding{}, shared: map[int]*holding{}, sharedAll: map[int][]SocketID{}, around: map[int][]SocketID{}, ways: map[proxy]ways{}, containers: map[netip.Addr]contained{}, linked: map[Connection]bool{},
+		carriers: map[int][]SocketID{}, came: map[int]*holding{}, all: map[int]*holding{}, shared: map[int]*holding{}, sharedAll: map[int][]SocketID{}, around: map[int][]SocketID{}, ways: map[proxy]ways{}, containers: map[netip.Addr]contained{}, linked: map[Connection]bool{}, apart: map[int][]int{},
 		addresses: map[Space]map[netip.Addr]bool{0: set(s.Addresses)}, files: map[int]Files{}, unread: map[int]error{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{}, aboveUnseen: map[int]bool{}, vouched: map[*Session]bool{},
 		model: &Model{Addresses: map[netip.Addr]Claim{}, Processes: map[int]Claim{}, Units: map[string]Claim{}, Ports: map[Port]Claim{}},
 	}
@@ -312,6 +314,9 @@ func (f *finder) describe(pid int) Description {
 // terminal, its record and the server's process all lead to it.
 func (f *finder) add(s seed) {
 	c := f.climb(s.pid, s.terminal)
+	if c.server != 0 && s.terminal != "" {
+		f.apart[c.server] = append(f.apart[c.server], s.pid)
+	}
 	record, hint := f.records(s, c)
 	if s.console {
 		f.console(s, record)

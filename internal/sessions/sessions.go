@@ -70,7 +70,13 @@ type Claim struct {
 	// Untrusted is set with Listens for a process that anybody may have made, in any number, to be let alone:
 	// an ordinary user's who is not the caller, or that of a service which is not known to have let somebody in.
 	Untrusted bool
+	// Apart is set for a server of terminals that is shown in the sessions and is no part of them: what is done at
+	// its terminals ends with it, and the sessions go on.
+	Apart bool
 }
+
+// EndsOwn reports whether the caller's own session, or what may be that, is lost with what carries it.
+func (c Claim) EndsOwn() bool { return c.Whose() != Others && !c.Listens && !c.Apart }
 
 // Whose returns Own if one of the sessions is that.
 func (c Claim) Whose() Ownership {
@@ -92,6 +98,17 @@ func (c Claim) String() string {
 		text += ", " + c.How
 	}
 	return text
+}
+
+// Carrying says what a process or a unit is to the sessions, a clause: "it carries ...".
+func (c Claim) Carrying() string {
+	switch {
+	case c.Listens:
+		return "people log in through it, as in " + c.String()
+	case c.Apart:
+		return "it serves terminals that are shown in " + c.String()
+	}
+	return "it carries " + c.String()
 }
 
 // AsPeer says what an address is to the sessions, to end the sentence "203.0.113.7 is ...".

@@ -126,6 +126,8 @@ type Login struct {
 type Files struct {
 	Sockets []SocketID
 	Masters []string // terminals that it serves, as in Process.Terminal
+	// Terminals are pseudo-terminals that it has open as what is started there does, some where these are very many.
+	Terminals []string
 }
 
 // A Description is what more is known about a process.
