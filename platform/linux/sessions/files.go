@@ -26,6 +26,8 @@ func (r *reading) Open(ctx context.Context, pid int) (f sessions.Files, err erro
 			f.Sockets = append(f.Sockets, r.paths[sessions.SocketID(inode)]...)
 		} else if bytes.HasSuffix(o.Link, []byte("ptmx")) {
 			f.Masters = append(f.Masters, master(o.About())...)
+		} else if n, ok := bytes.CutPrefix(o.Link, []byte("/dev/pts/")); ok {
+			f.Terminals = addTerminal(f.Terminals, "pts/"+string(n))
 		}
 		return ctx.Err() == nil
 	})
@@ -34,6 +36,16 @@ func (r *reading) Open(ctx context.Context, pid int) (f sessions.Files, err erro
 		err = skippedError(err, []procfs.Skipped{{PID: pid, UID: uid, Err: err}})
 	}
 	return f, errors.Join(err, ctx.Err())
+}
+
+// maxTerminals bounds how many terminals are told of one process: anybody may have the same open any number of times.
+const maxTerminals = 64
+
+func addTerminal(list []string, name string) []string {
+	if len(list) >= maxTerminals || slices.Contains(list, name) {
+		return list
+	}
+	return append(list, name)
 }
 
 // master finds which terminal an open /dev/ptmx serves: "tty-index:" (drivers/tty/pty.c, Linux 4.14).
