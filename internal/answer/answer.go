@@ -41,7 +41,7 @@ func NewHeader(action string, success bool) Header {
 // A Gap names a field that is absent from a document, or not whole, and why. Field is the
 // JSON path of the field with dots, such as "thermal" or "disks./srv".
 type Gap struct {
-	Field  string `json:"field"`  // the field that is absent: its path with dots, such as "disks./srv"; several with commas between
+	Field  string `json:"field"`  // the field that is absent or not whole: its path with dots, such as "disks./srv"; several with commas between
 	Reason string `json:"reason"` // why, for people
 }
 
