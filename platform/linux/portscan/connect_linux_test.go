@@ -319,12 +319,14 @@ func TestAScanMakesDoWithFewFiles(t *testing.T) {
 	if got := scan(t, "192.0.2.2", "490-510"); !slices.Equal(got.Open, []uint16{500}) || got.Closed != 20 {
 		t.Errorf("with one file: %+v", got)
 	}
-	another, err := os.Open("/dev/null")
-	if err != nil {
-		t.Fatal(err)
-	}
+	var another *os.File
+	testenv.WaitFor(t, "the other end, which is this process, has closed the connection that it took", func() bool {
+		var err error
+		another, err = os.Open("/dev/null")
+		return err == nil
+	})
 	defer another.Close()
-	_, err = connectscan.New(Dialer{}).Scan(t.Context(), portscan.Job{Address: netip.MustParseAddr("192.0.2.2"), Ports: []uint16{500}})
+	_, err := connectscan.New(Dialer{}).Scan(t.Context(), portscan.Job{Address: netip.MustParseAddr("192.0.2.2"), Ports: []uint16{500}})
 	if !errors.Is(err, unix.EMFILE) {
 		t.Errorf("without any file: %v", err)
 	}
