@@ -31,8 +31,8 @@ const (
 	maxFile     = 256 << 10 // bytes of a file with keys
 	maxKeys     = 200       // in a file
 	maxUsers    = 2000
-	homeLimit   = 2 * time.Second // for the files of a user, whose home may lie on a dead server
-	maxHanging  = 2
+	homeLimit   = time.Second // for the files of a user, whose home may lie on a dead server
+	maxHanging  = 10
 	maxPatterns = 100
 	configLimit = 256 << 10
 )
@@ -97,8 +97,10 @@ func Of(ctx context.Context, root string, users []userdb.User, each func(u userd
 			return found{files, err}, nil
 		})
 		if err != nil {
-			hanging++
 			f.err = err
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			hanging++
 		}
 		each(u, f.files, f.err)
 	}
