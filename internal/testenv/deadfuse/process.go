@@ -51,13 +51,32 @@ func Process(t testing.TB, uid int, name string, files ...*os.File) (pid int) {
 		unix.Unmount(m.Dir, unix.MNT_FORCE|unix.MNT_DETACH)
 		c.Wait()
 	})
+	m.awaitRead(t)
+	testenv.WaitFor(t, "lock its memory", func() bool { return !readsArguments(t, c.Process.Pid) })
+	return c.Process.Pid
+}
+
+// awaitRead waits until the content of the file was asked for.
+func (m Mount) awaitRead(t testing.TB) {
+	t.Helper()
 	select {
 	case <-m.reads:
 	case <-time.After(testenv.HangLimit):
 		t.Fatal("the process did not ask for its page")
 	}
-	testenv.WaitFor(t, "lock its memory", func() bool { return !readsArguments(t, c.Process.Pid) })
-	return c.Process.Pid
+}
+
+// unservedPage is memory that never comes.
+func unservedPage(mount string) []byte {
+	fd, err := unix.Open(filepath.Join(mount, readable), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		panic(err)
+	}
+	page, err := unix.Mmap(fd, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		panic(err)
+	}
+	return page
 }
 
 // again is the calling test once more, behind other programs if there are any. Its program may lie where
@@ -76,11 +95,14 @@ func again(t testing.TB, env ...string) (c *exec.Cmd, self *os.File) {
 	return c, self
 }
 
-// Become is where the processes that [Process] and [Overlaid] start begin to be what they are. Elsewhere
+// Become is where the processes that [Process], [Hold] and [Overlaid] start begin to be what they are. Elsewhere
 // it does nothing.
 func Become() {
 	if dir := os.Getenv(overlayEnv); dir != "" {
 		serveOverlay(dir, os.Getenv(nameEnv))
+	}
+	if dir := os.Getenv(heldEnv); dir != "" {
+		hold(os.Getenv(mountEnv), dir)
 	}
 	if dir := os.Getenv(mountEnv); dir != "" {
 		beStuck(dir, os.Getenv(nameEnv))
@@ -107,14 +129,7 @@ func beStuck(dir, name string) {
 	if err := os.WriteFile("/proc/self/comm", []byte(name), 0); err != nil {
 		panic(err)
 	}
-	fd, err := unix.Open(filepath.Join(dir, readable), unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		panic(err)
-	}
-	page, err := unix.Mmap(fd, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		panic(err)
-	}
+	page := unservedPage(dir)
 	memory, err := unix.Open("/proc/self/mem", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		panic(err)
