@@ -235,6 +235,10 @@ func (u *Usage) addGaps(m *measurement) {
 	if len(missed) > 0 {
 		u.Unavailable.Note("bytes", strings.Join(missed, "; "))
 	}
+	if t.Stuck > 0 {
+		u.Unavailable.Note("bytes", humanize.Count(int(t.Stuck), "directory does", "directories do")+" not answer, such as "+quoted(t.StuckAt)+
+			": a user keeps it from being read by a file system that a process serves (FUSE), or its disk is gone")
+	}
 	if t.Moved > 0 {
 		u.Unavailable.Note("bytes", humanize.Count(int(t.Moved), "directory was", "directories were")+" moved or removed before being read, the first from "+sanitize.Quoted(t.MovedFrom, maxPath))
 	}

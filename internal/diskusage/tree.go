@@ -20,6 +20,8 @@ type Tree struct {
 	FailedAt    string            // the first of these directories, or what one of these files is in
 	Moved       int64             // directories that were not where they were found when they were to be read: moved, replaced or removed
 	MovedFrom   string            // where the first of these was found
+	Stuck       int64             // directories that did not answer
+	StuckAt     string            // one of them
 	Unread      int64             // directories that were known of when a bound was reached
 	Bound       string            // the bound that was reached, in words; "" is none
 	ManyLinks   bool              // more files have several names than were told apart
@@ -27,7 +29,7 @@ type Tree struct {
 
 // Complete reports whether everything was looked at.
 func (t Tree) Complete() bool {
-	return t.Unreadable == 0 && t.Failed == 0 && t.Moved == 0 && t.Unread == 0 && t.Bound == ""
+	return t.Unreadable == 0 && t.Failed == 0 && t.Moved == 0 && t.Stuck == 0 && t.Unread == 0 && t.Bound == ""
 }
 
 // A Branch is a directory with everything below it.

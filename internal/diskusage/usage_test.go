@@ -159,6 +159,7 @@ func TestSnapshotsMayHoldWhatNoFileDoes(t *testing.T) {
 func TestWhatWasNotLookedAtIsSaid(t *testing.T) {
 	m := full()
 	m.tree.Bound, m.tree.Unread, m.tree.Unreadable, m.tree.Failed, m.tree.FailedAt, m.tree.Moved, m.tree.MovedFrom, m.tree.ManyLinks = "the time for it was over", 12, 3, 1, `/srv/"odd"`, 2, "/srv/b\n", true
+	m.tree.Stuck, m.tree.StuckAt = 1, "/srv/held"
 	m.place.FileSystem.Err, m.place.Note = errors.New("no figures"), "another one"
 	m.deletedErr, m.snapshotsErr = errors.New("no files"), errors.New("no snapshots")
 	u := measured(t, m, Options{Rows: 1})
@@ -169,6 +170,7 @@ func TestWhatWasNotLookedAtIsSaid(t *testing.T) {
 	want := []string{
 		"filesystem.used_bytes: no figures", "deleted_open: no files", "snapshots: no snapshots",
 		"bytes: the time for it was over, with 12 directories known of and not read; 1 file or directory could not be read, the first in \"/srv/'odd'\"",
+		`bytes: 1 directory does not answer, such as "/srv/held": a user keeps it from being read by a file system that a process serves (FUSE), or its disk is gone`,
 		`bytes: 2 directories were moved or removed before being read, the first from "/srv/b "`,
 		"directories: 3 directories are not readable without root", "bytes: very many files have several names; not all of them were told apart", "path: another one",
 		"grown: " + errNotKept.Error(),

@@ -137,12 +137,16 @@ func TestFilesBeyondTheBoundAreNoPass(t *testing.T) {
 // A verdict that is missing says where the first folder is that could not be read.
 func TestAWalkThatIsNotWholeSaysWhere(t *testing.T) {
 	r := walkResult{sum: filetree.Sum{Unseen: 2, UnseenAt: "/srv/\"odd\""}}
-	r.unread.Add(1)
+	r.unread++
 	if got := r.incomplete(); got != `folders and files that could not be read: 3, the first in "/srv/'odd'"` {
 		t.Error(got)
 	}
 	r.sum = filetree.Sum{}
 	if got := r.incomplete(); got != "folders and files that could not be read: 1" {
+		t.Error(got)
+	}
+	r.sum = filetree.Sum{Cut: true, Entries: 7, Stuck: 2, StuckAt: "/srv/held", StuckOwner: 1000}
+	if got := r.incomplete(); !strings.HasSuffix(got, `: 2, such as "/srv/held" of user 1000; the walk ended at its bound, after 7 files`) {
 		t.Error(got)
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/moby/sys/mountinfo"
@@ -63,6 +61,8 @@ const (
 	treeLimit = 25 * time.Second
 	// walkLimit bounds each of the two walks: both fit into treeLimit.
 	walkLimit = 9 * time.Second
+	// startsLimit bounds what is looked up before a walk.
+	startsLimit = time.Second
 	// maxWalkEntries bounds the entries of each walk.
 	maxWalkEntries = 3_000_000
 	// maxFound bounds the files of the system that are kept for a check, maxOfUser those of one user and
@@ -183,9 +183,8 @@ func evidenceOf(list []foundFile) []audit.Line {
 
 // A walkResult is what a walk found.
 type walkResult struct {
-	lock                                sync.Mutex
 	sum                                 filetree.Sum
-	unread                              atomic.Int64 // programs whose capabilities could not be read
+	unread                              int64 // programs whose capabilities could not be read
 	writable, unowned, setuid, programs fileList
 	far                                 int // file systems that no path leads to
 	covered                             int // file systems below what users have mounted
@@ -195,22 +194,35 @@ const maxPlace = 160 // characters
 
 // incomplete says why a walk did not see everything; "" when it did.
 func (r *walkResult) incomplete() string {
+	var why []string
+	if r.sum.Stuck > 0 {
+		why = append(why, r.stuck())
+	}
 	switch {
 	case r.sum.Cut:
-		return fmt.Sprintf("the walk ended at its bound, after %d files", r.sum.Entries)
-	case r.sum.Unseen+r.unread.Load() > 0:
-		text := fmt.Sprintf("folders and files that could not be read: %d", r.sum.Unseen+r.unread.Load())
+		why = append(why, fmt.Sprintf("the walk ended at its bound, after %d files", r.sum.Entries))
+	case r.sum.Unseen+r.unread > 0:
+		text := fmt.Sprintf("folders and files that could not be read: %d", r.sum.Unseen+r.unread)
 		if r.sum.Unseen > 0 {
 			text += ", the first in " + sanitize.Quoted(r.sum.UnseenAt, maxPlace)
 		}
-		return text
+		why = append(why, text)
 	case r.far > 0:
-		return fmt.Sprintf("file systems at paths that are too long to follow: %d", r.far)
+		why = append(why, fmt.Sprintf("file systems at paths that are too long to follow: %d", r.far))
 	case r.covered > 0:
-		return fmt.Sprintf("file systems that users have mounted something over: %d", r.covered)
-	default:
-		return ""
+		why = append(why, fmt.Sprintf("file systems that users have mounted something over: %d", r.covered))
 	}
+	return strings.Join(why, "; ")
+}
+
+// stuck says which folders did not answer. Whoever may list one can bring that about, so its owner is not to blame.
+func (r *walkResult) stuck() string {
+	text := fmt.Sprintf("folders that do not answer, which a user keeps from being read by a file system that a process serves, or whose disk is gone: %d, such as %s",
+		r.sum.Stuck, sanitize.Quoted(r.sum.StuckAt, maxPlace))
+	if r.sum.StuckOwner >= 0 {
+		text += fmt.Sprintf(" of user %d", r.sum.StuckOwner)
+	}
+	return text
 }
 
 // walkSystem walks the directories of the system, once.
@@ -239,14 +251,23 @@ func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 	if !system {
 		s.far = countFar(table)
 	}
-	starts := walkStarts(table, system, m.closed)
-	s.covered = len(missing(walkStarts(ofSystem(table), system, m.closed), starts))
+	looking, stop := context.WithTimeout(ctx, startsLimit)
+	defer stop()
+	closed := func(dir string) bool { return m.closed(looking, dir) }
+	starts := walkStarts(table, system, closed)
+	s.covered = len(missing(walkStarts(ofSystem(table), system, closed), starts))
 	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: starts, Skip: walkSkips(system), Mounted: mountedIn(table), Owner: uint32(m.Owner), Reachable: !system, Entries: maxWalkEntries},
-		func(fd int, at filetree.Place, e filetree.Entry) {
+		func(fd int, at filetree.Place, e filetree.Entry) func() {
 			caps, err := capabilitiesOf(fd, at.Name, e)
-			s.record(m, p, system, at, e, caps)
-			if err != nil {
-				s.unread.Add(1)
+			keep := s.record(m, p, system, at, e, caps)
+			if err == nil {
+				return keep
+			}
+			return func() {
+				s.unread++
+				if keep != nil {
+					keep()
+				}
 			}
 		})
 	return s, nil
@@ -269,8 +290,8 @@ func mountedIn(table []*mountinfo.Info) map[string]filetree.Mount {
 	return points
 }
 
-// record keeps what a check may object to.
-func (r *walkResult) record(m *machine, p localUsers, system bool, at filetree.Place, e filetree.Entry, caps capabilities) {
+// record returns what keeps a file that a check may object to.
+func (r *walkResult) record(m *machine, p localUsers, system bool, at filetree.Place, e filetree.Entry, caps capabilities) (keep func()) {
 	bits := e.Mode & 0o7777
 	file := e.Is(filetree.Regular)
 	suid := file && bits&(filetree.SetUID|filetree.SetGID) != 0 && bits&0o011 != 0 || caps != 0
@@ -278,26 +299,26 @@ func (r *walkResult) record(m *machine, p localUsers, system bool, at filetree.P
 	known := p.uids[e.UID] && p.gids[e.GID] || procfs.DynamicUser(int(e.UID)) && (procfs.DynamicUser(int(e.GID)) || p.gids[e.GID])
 	open := bits&filetree.OthersW != 0 && (file || bits&filetree.Sticky == 0)
 	if !suid && (!system || known && !open && e.UID == 0 && bits&0o020 == 0) {
-		return
+		return nil
 	}
 	one := foundFile{path: at.Path(), Entry: e, caps: caps, owner: m.ownerOf(p, e.UID, caps)}
 	changeable := system && isProgram(one.path) && m.othersCanChange(one)
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	if suid {
-		r.setuid.add(one)
-	}
-	if !system {
-		return
-	}
-	if open {
-		r.writable.add(one)
-	}
-	if !known {
-		r.unowned.add(one)
-	}
-	if changeable {
-		r.programs.add(one)
+	return func() {
+		if suid {
+			r.setuid.add(one)
+		}
+		if !system {
+			return
+		}
+		if open {
+			r.writable.add(one)
+		}
+		if !known {
+			r.unowned.add(one)
+		}
+		if changeable {
+			r.programs.add(one)
+		}
 	}
 }
 

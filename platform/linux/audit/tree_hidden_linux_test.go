@@ -13,6 +13,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/testenv"
+	"sentinel/internal/testenv/deadfuse"
 	"sentinel/platform/linux/audit/filetree"
 )
 
@@ -51,6 +52,46 @@ func TestNobodyLeadsTheVerdictElsewhere(t *testing.T) {
 	if diff := cmp.Diff([]string{"/srv/mallory/p/root/sh: mode 4755, owner 0:0, of no package"}, f.Evidence); f.Status != audit.Fail || diff != "" {
 		t.Errorf("%s %s\n%s", f.Status, f.Reason, diff)
 	}
+}
+
+// A directory that a user keeps from being read hides no program that gives away rights in another, and takes away no
+// more than that all was looked at. So does one on the way to where files are mounted once more.
+func TestAFolderThatIsHeldHidesNoProgram(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	deadfuse.Become()
+	testenv.HangGuard(t)
+	const root, mallory = "/srv", 1000
+	if err := unix.Mount("m", root, "tmpfs", 0, "mode=0755"); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range accountsOf {
+		plant(t, filepath.Join(root, name), []byte(text))
+	}
+	plant(t, root+"/proc/self/mountinfo", []byte("1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:1 /home/mallory/new /mnt rw - ext4 /dev/sda1 rw\n"))
+	put(t, root, "home/mallory/x", mallory, 0o644)
+	put(t, root, "home/ana/sh", 0, 0o4755)
+	if err := os.Chown(root+"/home/mallory", mallory, mallory); err != nil {
+		t.Fatal(err)
+	}
+	release := deadfuse.Hold(t, mallory, root+"/home/mallory")
+	m := &machine{Parts: Parts{Root: root, Owner: 0, EUID: 0, Now: today}}
+	f := setuid(t.Context(), m)
+	if f.Status != audit.Fail || len(f.Evidence) == 0 || f.Evidence[0] != "/home/ana/sh: mode 4755, owner 0:0, of no package" {
+		t.Errorf("%+v", f)
+	}
+	if !strings.Contains(f.Value, `such as "/home/mallory" of user 1000`) {
+		t.Errorf("not named: %s", f.Value)
+	}
+	if err := os.Remove(root + "/home/ana/sh"); err != nil {
+		t.Fatal(err)
+	}
+	m = &machine{Parts: m.Parts}
+	if f := setuid(t.Context(), m); f.Status == audit.Pass || f.Status == audit.Fail || !strings.Contains(f.Reason, `such as "/home/mallory" of user 1000`) {
+		t.Errorf("without a program: %+v", f)
+	}
+	release()
 }
 
 // A file system that a user has mounted something over is not walked, which is said.

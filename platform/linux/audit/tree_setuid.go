@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/deadline"
 	"sentinel/internal/humanize"
 	"sentinel/platform/linux/audit/filetree"
 	"sentinel/platform/linux/packages"
@@ -104,9 +105,11 @@ func (m *machine) packagedFiles(ctx context.Context, files []foundFile) (map[str
 }
 
 // closed says whether only root gets to what is in a directory, or may be the only one. Root may keep whole systems
-// in such a directory.
-func (m *machine) closed(dir string) bool {
-	only, err := filetree.OnlyOwner(m.Root, dir, uint32(m.Owner))
+// in such a directory. It ends with ctx: a user can keep a directory on the way from being looked into.
+func (m *machine) closed(ctx context.Context, dir string) bool {
+	only, err := deadline.Call(ctx, startsLimit, func(context.Context) (bool, error) {
+		return filetree.OnlyOwner(m.Root, dir, uint32(m.Owner))
+	})
 	return only || err != nil
 }
 

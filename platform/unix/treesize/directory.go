@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
 	"sentinel/platform/unix/dirpath"
+	"sentinel/platform/unix/workerpool"
 )
 
 // A directory is known of and not complete: it, or something below it, is still to be read. Who reads
@@ -91,9 +93,13 @@ type listing struct {
 	points map[string]bool // the mount points in it
 }
 
+var readers = sync.Pool{New: func() any { return newReader() }}
+
 // read reads a directory to its end, or until many directories or files were found in it. Then it is
 // to be read on after these: of a tree of any shape only few are known of at a time.
-func (w *walk) read(r *reader, d *directory) (f found) {
+func (w *walk) read(steps *workerpool.Steps, d *directory) (f found) {
+	r := readers.Get().(*reader)
+	defer readers.Put(r)
 	l := listing{d.open, d, w.mounted[w.short(d)]}
 	if l.handle == (handle{}) {
 		f.began = true
@@ -102,7 +108,10 @@ func (w *walk) read(r *reader, d *directory) (f found) {
 		}
 	}
 	for {
-		state, err := l.batch(r, func(name []byte, kind byte) { w.look(l, name, kind, &f) })
+		state, err := l.batch(r, func(name []byte, kind byte) {
+			steps.Take()
+			w.look(l, name, kind, &f)
+		})
 		switch {
 		case err != nil || state == atEnd:
 			f.err = err

@@ -13,12 +13,13 @@ import (
 	"errors"
 	"io/fs"
 	"runtime"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"sentinel/internal/diskusage"
+	"sentinel/platform/unix/workerpool"
 )
 
 // Options say where to look and how far.
@@ -47,19 +48,16 @@ const (
 	maxKnown = 250_000
 )
 
-// grace is how long a directory that is being read when the time ends may still take. A read from a
-// disk that is gone never ends, and is abandoned.
-const grace = 300 * time.Millisecond
-
 // Why a walk ended early.
 const (
 	outOfTime    = "the time for it was over"
 	tooManyFiles = "there are more files than are looked at"
 	tooManyKnown = "more directories are in one another than are kept"
+	tooManyStuck = "too many directories do not answer"
 )
 
-// Walk adds up a directory. It ends with ctx, and then returns what it has. The error says why the
-// directory itself cannot be read: a [diskusage.ErrLink] where a link is on the way to it,
+// Walk adds up a directory. It ends with ctx, and then returns what it has; only to find the directory itself may
+// take for ever. The error says why that cannot be read: a [diskusage.ErrLink] where a link is on the way to it,
 // [diskusage.ErrNotDirectory] where it is none.
 func Walk(ctx context.Context, o Options) (diskusage.Tree, error) {
 	root, err := openStart(o.Root, strings.TrimPrefix(o.Dir, "/"))
@@ -67,29 +65,16 @@ func Walk(ctx context.Context, o Options) (diskusage.Tree, error) {
 		return diskusage.Tree{}, err
 	}
 	w := newWalk(o, root)
-	if err := w.begin(); err != nil {
+	first, err := w.begin()
+	if err != nil {
 		root.close()
 		return diskusage.Tree{}, err
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer root.close()
-		w.run(ctx)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		select {
-		case <-done:
-		case <-time.After(grace):
-			w.abandon()
-		}
-	}
+	w.run(ctx, first)
 	return w.tree(), nil
 }
 
-// A walk is under way. The mutex guards everything below it.
+// A walk is under way. What is read of directories is added by one goroutine at a time.
 type walk struct {
 	Options
 	skip          map[string]bool            // mount points: "/a/b" is below Dir
@@ -99,14 +84,12 @@ type walk struct {
 	root          handle
 	device, mount uint64
 	held          atomic.Int64 // directories
+	out           atomic.Int64 // who is stuck, less who came back too late
 	entries       atomic.Int64
 	leastFile     atomic.Uint64 // no smaller file is kept
 	stopped       atomic.Bool   // a bound is reached
+	end           func()        // has what is not read yet left out
 
-	mu                 sync.Mutex
-	wake               *sync.Cond
-	waiting            []*directory // a stack, so that few directories are known of at a time
-	reading            map[*directory]bool
 	known, most        int // directories that are not complete, and how many may be
 	links              links
 	bytes              uint64
@@ -119,21 +102,20 @@ type walk struct {
 	unreadable, failed int64
 	failedAt           *directory // the first that could not be read whole
 	moved              int64
-	movedFrom          *directory // the first of these was found
+	movedFrom          *directory   // the first of these was found
+	stuck              []*directory // that did not answer
 	unread             int64
 	bound              string
-	abandoned          bool
 }
 
 func newWalk(o Options, root handle) *walk {
 	w := &walk{
-		Options: o, root: root, most: maxKnown, skip: map[string]bool{}, mounted: map[string]map[string]bool{}, watch: map[string]string{},
-		reading: map[*directory]bool{}, watched: map[string]diskusage.Branch{},
+		Options: o, root: root, end: func() {}, most: maxKnown, skip: map[string]bool{}, mounted: map[string]map[string]bool{}, watch: map[string]string{},
+		watched:   map[string]diskusage.Branch{},
 		bySize:    ranking[*directory]{most: maxBranches, size: func(d *directory) uint64 { return d.bytes }},
 		byEntries: ranking[*directory]{most: maxBranches, size: func(d *directory) uint64 { return uint64(d.entries) }},
 		files:     ranking[bigFile]{most: maxFiles, size: func(f bigFile) uint64 { return f.bytes }},
 	}
-	w.wake = sync.NewCond(&w.mu)
 	for _, point := range o.Skip {
 		if below, ok := w.below(point); ok {
 			w.leaveAlone(below)
@@ -175,154 +157,100 @@ func (w *walk) at(p place) string {
 }
 
 // begin looks at the directory itself.
-func (w *walk) begin() error {
+func (w *walk) begin() (*directory, error) {
 	self, err := w.root.self()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w.device, w.mount = self.device, self.mount
-	w.waiting = []*directory{{pending: 1}}
-	return nil
+	return &directory{pending: 1}, nil
 }
 
 // run reads with two goroutines a processor: one waits for the disk while the other works.
-func (w *walk) run(ctx context.Context) {
-	if ctx.Err() != nil { // AfterFunc would tell it beside the walk, which may be done by then
-		w.end(outOfTime)
-	}
-	stop := context.AfterFunc(ctx, func() { w.end(outOfTime) })
+func (w *walk) run(ctx context.Context, first *directory) {
+	bounded, stop := context.WithCancel(ctx)
 	defer stop()
-	var running sync.WaitGroup
-	for range min(2*runtime.GOMAXPROCS(0), 8) {
-		running.Go(func() {
-			r := newReader()
-			for d := w.next(); d != nil; d = w.next() {
-				w.add(d, w.read(r, d))
-			}
-		})
-	}
-	running.Wait()
-}
-
-// next returns a directory to read, or nil at the end.
-func (w *walk) next() *directory {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for !w.abandoned {
-		if w.stopped.Load() {
-			w.drop()
-		}
-		if n := len(w.waiting); n > 0 {
-			d := w.waiting[n-1]
-			w.waiting[n-1] = nil // or it would be kept when it is complete
-			w.waiting = w.waiting[:n-1]
-			w.reading[d] = true
-			return d
-		}
-		if len(w.reading) == 0 {
-			w.wake.Broadcast()
-			return nil
-		}
-		w.wake.Wait()
-	}
-	return nil
-}
-
-// end has what is not read yet left out.
-func (w *walk) end(bound string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.stop(bound)
-}
-
-// stop is [walk.end] where the mutex is held.
-func (w *walk) stop(bound string) {
-	if w.bound == "" {
-		w.bound = bound
-	}
-	w.stopped.Store(true)
-	w.wake.Broadcast()
-}
-
-// drop leaves out what waits. The mutex is held.
-func (w *walk) drop() {
-	for _, d := range w.waiting {
+	w.end = stop
+	context.AfterFunc(bounded, func() { w.stopped.Store(true) })
+	pool := workerpool.Pool[*directory, found]{Read: w.read, Add: w.add, Late: w.late, Workers: min(2*runtime.GOMAXPROCS(0), 8)}
+	left, stuck := pool.Run(bounded, first)
+	for _, d := range left {
 		d.open.close()
 		w.release(d.child)
-		w.leave(d)
+		w.bound = cmp.Or(w.bound, why(ctx))
 	}
-	w.waiting = nil
+	for _, d := range slices.Concat(left, stuck) {
+		d.atLeast = true
+		w.complete(d)
+	}
+	w.unread, w.stuck = w.unread+int64(len(left)), stuck
+	w.closeAfter(len(stuck))
 }
 
-// leave ends a directory that was not read, or not to its end. The mutex is held.
-func (w *walk) leave(d *directory) {
-	d.atLeast = true
-	w.unread++
-	w.complete(d)
+// closeAfter lets go of the directory once nobody reads in it: those who are stuck come back or do not.
+func (w *walk) closeAfter(more int) {
+	if w.out.Add(int64(more)) == 0 {
+		w.root.close()
+	}
 }
 
-// abandon leaves out what is being read as well. Whoever reads it never ends, or adds nothing any
-// more.
-func (w *walk) abandon() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.abandoned = true
-	w.drop()
-	for d := range w.reading {
-		w.leave(d)
+// why says what left directories unread, but for a bound of number.
+func why(ctx context.Context) string {
+	if ctx.Err() != nil {
+		return outOfTime
 	}
-	w.wake.Broadcast()
+	return tooManyStuck
 }
 
-// add takes over what one reading of a directory found.
-func (w *walk) add(d *directory, f found) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.abandoned {
-		f.open.close()
-		for _, c := range f.directories {
-			w.release(c)
-		}
-		return
+// late lets go of what a reading found after the end.
+func (w *walk) late(_ *directory, f found) {
+	f.open.close()
+	for _, c := range f.directories {
+		w.release(c)
 	}
+	w.closeAfter(-1)
+}
+
+// add takes over what one reading of a directory found, and returns what is to be read next.
+func (w *walk) add(d *directory, f found) (next []*directory) {
 	total := w.entries.Add(f.entries)
 	if w.Seen != nil {
 		w.Seen.Store(total)
 	}
-	delete(w.reading, d)
 	d.held = handle{} // who entered it let go of it
 	w.record(d, f)
 	if f.open != (handle{}) {
 		d.open = f.open
-		w.waiting = append(w.waiting, d)
+		next = append(next, d)
 	}
 	for _, c := range f.directories {
-		w.await(d, c)
+		next = w.await(next, d, c)
 	}
 	if f.open == (handle{}) {
 		w.complete(d)
 	}
 	if total > w.Entries {
-		w.stop(tooManyFiles)
+		w.bound = cmp.Or(w.bound, tooManyFiles)
+		w.end()
 	}
-	w.wake.Broadcast()
+	return next
 }
 
-// await has a directory read that was found in d, if there are not too many. The mutex is held.
-func (w *walk) await(d *directory, c child) {
+// await adds a directory that was found in d to those that are to be read, if there are not too many.
+func (w *walk) await(next []*directory, d *directory, c child) []*directory {
 	if w.known >= w.most {
 		w.release(c)
 		d.atLeast = true
 		w.unread++
 		w.bound = cmp.Or(w.bound, tooManyKnown)
-		return
+		return next
 	}
 	w.known++
 	d.pending++
-	w.waiting = append(w.waiting, d.in(c))
+	return append(next, d.in(c))
 }
 
-// record takes over the sums. The mutex is held.
+// record takes over the sums.
 func (w *walk) record(d *directory, f found) {
 	d.bytes += f.bytes
 	d.entries += f.entries
@@ -350,7 +278,7 @@ func (w *walk) record(d *directory, f found) {
 	w.fail(d, f)
 }
 
-// leaveOut notes where another file system begins. The mutex is held.
+// leaveOut notes where another file system begins.
 func (w *walk) leaveOut(p place) {
 	w.elsewheres++
 	if len(w.elsewhere) < maxElsewhere {
@@ -358,7 +286,7 @@ func (w *walk) leaveOut(p place) {
 	}
 }
 
-// fail takes over what could not be read. The mutex is held.
+// fail takes over what could not be read.
 func (w *walk) fail(d *directory, f found) {
 	before := w.failed
 	w.failed += f.failed
@@ -384,7 +312,7 @@ func (w *walk) fail(d *directory, f found) {
 	}
 }
 
-// complete ends a directory, and those that it is the last missing part of. The mutex is held.
+// complete ends a directory, and those that it is the last missing part of.
 func (w *walk) complete(d *directory) {
 	for ; d != nil; d = d.parent {
 		if d.pending--; d.pending > 0 {
@@ -402,7 +330,7 @@ func (w *walk) complete(d *directory) {
 	}
 }
 
-// rank keeps a directory if it is large. The mutex is held.
+// rank keeps a directory if it is large.
 func (w *walk) rank(d *directory) {
 	if d.parent == nil {
 		return
@@ -426,8 +354,6 @@ func (w *walk) foundFile(f bigFile) diskusage.FoundFile {
 }
 
 func (w *walk) tree() diskusage.Tree {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	path := func(b diskusage.Branch) string { return b.Path }
 	t := diskusage.Tree{
 		Bytes: w.bytes, Entries: w.entries.Load() + 1, Directories: w.directories,
@@ -436,7 +362,10 @@ func (w *walk) tree() diskusage.Tree {
 		Files:     largestFirst(each(w.files.list, w.foundFile), func(f diskusage.FoundFile) uint64 { return f.Bytes }, func(f diskusage.FoundFile) string { return f.Path }),
 		Watched:   w.watched, Elsewhere: each(w.elsewhere, w.at), Elsewheres: w.elsewheres,
 		Unreadable: w.unreadable, Failed: w.failed, Moved: w.moved, Unread: w.unread, Bound: w.bound,
-		ManyLinks: w.links.files >= maxLinks,
+		ManyLinks: w.links.files >= maxLinks, Stuck: int64(len(w.stuck)),
+	}
+	if len(w.stuck) > 0 {
+		t.StuckAt = w.at(place{in: w.stuck[0]})
 	}
 	if w.failedAt != nil {
 		t.FailedAt = w.at(place{in: w.failedAt})

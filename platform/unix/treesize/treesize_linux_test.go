@@ -23,6 +23,7 @@ import (
 	"sentinel/internal/diskusage"
 	"sentinel/internal/testenv"
 	"sentinel/platform/unix/dirpath"
+	"sentinel/platform/unix/workerpool"
 )
 
 // file writes a file of so many bytes, and the directories above it.
@@ -175,18 +176,9 @@ func TestAWideDirectoryIsReadInParts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	root, err := openStart("/", dir[1:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.close()
-	w := newWalk(Options{Root: "/", Dir: dir, Entries: 1 << 30}, root)
-	if err := w.begin(); err != nil {
-		t.Fatal(err)
-	}
-	most, r := 0, newReader()
-	for d := w.next(); d != nil; d = w.next() {
-		w.add(d, w.read(r, d))
+	w, most := begun(t, dir), 0
+	for len(w.waiting) > 0 {
+		w.step()
 		most = max(most, len(w.waiting))
 	}
 	if tree := w.tree(); tree.Entries != wide+1 || tree.Directories != wide+1 || most > 1000 {
@@ -207,20 +199,10 @@ func TestManyNamesInOneDirectoryAreReadInParts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	root, err := openStart("/", dir[1:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.close()
-	w := newWalk(Options{Root: "/", Dir: dir, Entries: 1 << 30}, root)
-	if err := w.begin(); err != nil {
-		t.Fatal(err)
-	}
-	most, r := 0, newReader()
-	for d := w.next(); d != nil; d = w.next() {
-		f := w.read(r, d)
+	w, most := begun(t, dir), 0
+	for len(w.waiting) > 0 {
+		f := w.step()
 		most = max(most, len(f.linked)+len(f.files))
-		w.add(d, f)
 	}
 	if tree := w.tree(); tree.Entries != names+2 || tree.Directories != 1 || len(tree.Files) != 1 || most > 10*maxFound {
 		t.Errorf("%d entries, %d directories, %d files, at most %d were kept", tree.Entries, tree.Directories, len(tree.Files), most)
@@ -255,23 +237,12 @@ func TestADirectoryThatIsReplacedIsNotFollowed(t *testing.T) {
 	} {
 		dir := plain(t)
 		file(t, dir+"/seen/f", 1<<20)
-		root, err := openStart("/", dir[1:])
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := newWalk(Options{Root: "/", Dir: dir, Entries: 1 << 30}, root)
-		if err := w.begin(); err != nil {
-			t.Fatal(err)
-		}
-		r, first := newReader(), w.next()
-		w.add(first, w.read(r, first))
+		w := begun(t, dir)
+		w.step()
 		if err := errors.Join(os.RemoveAll(dir+"/seen"), replace(dir+"/seen")); err != nil {
 			t.Fatal(err)
 		}
-		for d := w.next(); d != nil; d = w.next() {
-			w.add(d, w.read(r, d))
-		}
-		root.close()
+		w.finish()
 		if tree := w.tree(); tree.Bytes > 1<<16 || !tree.Complete() || len(tree.Files) != 0 {
 			t.Errorf("%s: %+v", name, tree)
 		}
@@ -282,23 +253,12 @@ func TestADirectoryThatIsReplacedIsNotFollowed(t *testing.T) {
 // found, and the others.
 func walkWith(t *testing.T, dir string, meanwhile func() error) diskusage.Tree {
 	t.Helper()
-	root, err := openStart("/", dir[1:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.close()
-	w := newWalk(Options{Root: "/", Dir: dir, Entries: 1 << 30}, root)
-	if err := w.begin(); err != nil {
-		t.Fatal(err)
-	}
-	r, first := newReader(), w.next()
-	w.add(first, w.read(r, first))
+	w := begun(t, dir)
+	w.step()
 	if err := meanwhile(); err != nil {
 		t.Fatal(err)
 	}
-	for d := w.next(); d != nil; d = w.next() {
-		w.add(d, w.read(r, d))
-	}
+	w.finish()
 	if n := w.held.Load(); n != 0 {
 		t.Errorf("%d directories are still held", n)
 	}
@@ -450,45 +410,6 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A directory of a disk that does not answer keeps nobody waiting, and what else was read is told.
-func TestAReadThatNeverEndsIsAbandoned(t *testing.T) {
-	dir := plain(t)
-	file(t, dir+"/good/f", 1<<20)
-	file(t, dir+"/stuck/f", 1<<20)
-	root, err := openStart("/", dir[1:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.close()
-	w := newWalk(Options{Root: "/", Dir: dir, Entries: 1 << 30}, root)
-	if err := w.begin(); err != nil {
-		t.Fatal(err)
-	}
-	r, late := newReader(), map[*directory]found{}
-	for range 3 {
-		d := w.next()
-		if f := w.read(r, d); d.name == "stuck" {
-			late[d] = f
-		} else {
-			w.add(d, f)
-		}
-	}
-	w.abandon()
-	before := w.tree()
-	for d, f := range late {
-		w.add(d, f)
-	}
-	if diff := cmp.Diff(before, w.tree()); diff != "" {
-		t.Errorf("what came too late counts: %s", diff)
-	}
-	if before.Unread != 1 || before.Complete() || before.Bytes < 1<<20 || before.Bytes > 3<<19 || len(before.BySize) != 1 || before.BySize[0].AtLeast {
-		t.Errorf("%+v", before)
-	}
-	if w.next() != nil {
-		t.Error("it goes on")
-	}
-}
-
 // What lies deeper than the kernel takes a path is measured, with openat2(2) and without.
 func TestDirectoriesOfAnyDepthAreRead(t *testing.T) {
 	dir, name := plain(t), strings.Repeat("d", 250)
@@ -511,8 +432,14 @@ func TestDirectoriesOfAnyDepthAreRead(t *testing.T) {
 	}
 }
 
+// A stepwise walk reads one directory after another.
+type stepwise struct {
+	*walk
+	waiting []*directory
+}
+
 // begun is a walk that has read nothing yet.
-func begun(t *testing.T, dir string) *walk {
+func begun(t *testing.T, dir string) *stepwise {
 	t.Helper()
 	root, err := openStart("/", dir[1:])
 	if err != nil {
@@ -520,20 +447,34 @@ func begun(t *testing.T, dir string) *walk {
 	}
 	t.Cleanup(root.close)
 	w := newWalk(Options{Root: "/", Dir: dir, Entries: 1 << 30}, root)
-	if err := w.begin(); err != nil {
+	first, err := w.begin()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return &stepwise{w, []*directory{first}}
 }
 
-// alone does a walk in one goroutine, and says how many bytes that allocated without what is told of it.
-func (w *walk) alone() uint64 {
+// step reads one directory, or a part of it.
+func (s *stepwise) step() found {
+	last := len(s.waiting) - 1
+	d := s.waiting[last]
+	s.waiting = s.waiting[:last]
+	f := s.read(&workerpool.Steps{}, d)
+	s.waiting = append(s.waiting, s.add(d, f)...)
+	return f
+}
+
+func (s *stepwise) finish() {
+	for len(s.waiting) > 0 {
+		s.step()
+	}
+}
+
+// alone does a walk, and says how many bytes that allocated without what is told of it.
+func (s *stepwise) alone() uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	r := newReader()
-	for d := w.next(); d != nil; d = w.next() {
-		w.add(d, w.read(r, d))
-	}
+	s.finish()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
 }
@@ -755,5 +696,15 @@ func TestTheLargestAreKept(t *testing.T) {
 	}
 	if got := largestFirst(slices.Clone(r.list), r.size, strconv.Itoa); !slices.Equal(got, []int{9, 7, 5}) || r.least() != 5 {
 		t.Errorf("%v, least %d", got, r.least())
+	}
+}
+
+func BenchmarkWalk(b *testing.B) {
+	for b.Loop() {
+		tree, err := Walk(b.Context(), Options{Root: "/", Dir: "/usr", Entries: 1 << 40})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(tree.Entries), "files")
 	}
 }

@@ -13,12 +13,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/posixacl"
 	"sentinel/platform/unix/dirpath"
 	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/workerpool"
 )
 
 // A directory is to be read.
@@ -27,15 +29,26 @@ type directory struct {
 	prefix      string           // of the paths in it, while it is read
 	points      map[string]Mount // what is mounted in it, by name, while it is read
 	stat        unix.Stat_t
+	owner       int64 // as it was found
 	handle      handle
 	above       *directory // nil for a start
 	begin       *beginning
-	closed      bool // known once it is open
+	pending     atomic.Int32 // itself and the directories in it that are not complete
+	closed      bool         // known once it is open
+}
+
+// newDirectory returns that of a start.
+func newDirectory(b *beginning) *directory {
+	d := &directory{begin: b, owner: unknown}
+	d.pending.Store(1)
+	return d
 }
 
 // in returns a directory that was found in d.
 func (d *directory) in(name string, st unix.Stat_t) *directory {
-	return &directory{Dir: d.In(name), stat: st, above: d, begin: d.begin}
+	sub := newDirectory(d.begin)
+	sub.Dir, sub.stat, sub.owner, sub.above = d.In(name), st, int64(st.Uid), d
+	return sub
 }
 
 // pathOf returns the path of a name in d, "" if that is longer than the kernel takes.
@@ -69,7 +82,7 @@ func (p Place) Path() string {
 // A beginning is a starting directory and how it is seen.
 type beginning struct {
 	path string
-	dir  *os.File
+	dir  *os.File // nil before it is opened
 	// bare says that dir is a copy of its mount in which nothing is mounted over anything.
 	bare bool
 	// mount is the number of the mount, unknown where the kernel does not tell.
@@ -78,19 +91,25 @@ type beginning struct {
 
 const unknown = -1
 
+func (b *beginning) close() {
+	if b.dir != nil {
+		b.dir.Close() //nolint:errcheck // only read from
+	}
+}
+
 // errReplaced says that at the name of a directory is another one, or none.
 var errReplaced = errors.New("it is no longer there")
 
 // open opens a directory that was seen, wherever users have moved it since, and nothing that they have put in its
 // place. It returns nil for one that is no more.
-func (w *walk) open(ctx context.Context, d *directory) (*os.File, error) {
+func (w *walk) open(ctx context.Context, s *workerpool.Steps, d *directory) (*os.File, error) {
 	f, err := d.byHandle()
 	if err == nil {
 		return f, nil
 	}
 	removed := errors.Is(err, unix.ESTALE) // or it cannot be read, which its name tells
 	f, err = d.byName()
-	if errors.Is(err, errReplaced) && (removed || w.vanished(ctx, d)) {
+	if errors.Is(err, errReplaced) && (removed || w.vanished(ctx, s, d)) {
 		return nil, nil
 	}
 	return f, err
@@ -112,13 +131,13 @@ func (d *directory) byName() (*os.File, error) {
 
 // vanished says whether a directory that is not at its name any more is not in its parent at all. Where it was
 // moved elsewhere is not looked for.
-func (w *walk) vanished(ctx context.Context, d *directory) bool {
+func (w *walk) vanished(ctx context.Context, s *workerpool.Steps, d *directory) bool {
 	if d.above == nil || ctx.Err() != nil {
 		return false
 	}
 	f, err := d.above.byName()
 	if err != nil {
-		return errors.Is(err, errReplaced) && w.vanished(ctx, d.above)
+		return errors.Is(err, errReplaced) && w.vanished(ctx, s, d.above)
 	}
 	defer f.Close() //nolint:errcheck // only read from
 	for {
@@ -126,7 +145,7 @@ func (w *walk) vanished(ctx context.Context, d *directory) bool {
 		if len(list) == 0 {
 			return err == nil || errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist)
 		}
-		if slices.ContainsFunc(list, func(one fs.DirEntry) bool { return !w.count(ctx) || d.isAt(int(f.Fd()), one) }) {
+		if slices.ContainsFunc(list, func(one fs.DirEntry) bool { return !w.count(ctx, s) || d.isAt(int(f.Fd()), one) }) {
 			return false
 		}
 	}

@@ -15,11 +15,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"sentinel/platform/unix/workerpool"
 )
 
 // An Entry is what is known of a regular file or a directory. Other kinds of
@@ -83,40 +86,93 @@ type Sum struct {
 	Unseen int64
 	// UnseenAt is the first of these directories, or what one of these files is in.
 	UnseenAt string
+	// Stuck counts the directories that did not answer: their disk is gone, or a user keeps them from being read.
+	Stuck int64
+	// StuckAt is one of them, and StuckOwner whose it is, -1 where that is not known.
+	StuckAt    string
+	StuckOwner int64
 	// Cut says that a bound of time or of entries was reached.
 	Cut bool
 }
 
 // Whole says whether everything was seen.
-func (s Sum) Whole() bool { return s.Unseen == 0 && !s.Cut }
+func (s Sum) Whole() bool { return s.Unseen == 0 && s.Stuck == 0 && !s.Cut }
 
-// Walk calls visit for each regular file and directory of t, the starting directories
-// included, from several goroutines at once and in no order. fd is the directory that it is in, open while visit
-// runs, or -1 for a starting directory: by the path a user could lead elsewhere by then. It ends with ctx.
-func Walk(ctx context.Context, t Tree, visit func(fd int, p Place, e Entry)) Sum {
-	// Two goroutines a processor: one waits for the disk while the other works.
-	w := &walk{Tree: t, visit: visit, most: maxWaiting, slots: make(chan struct{}, min(2*runtime.GOMAXPROCS(0), 16))}
+// A Visit looks at a file or a directory, and returns what is to be done with what it saw, or nil. It is called by
+// several goroutines at once and in no order, and may wait for ever; what it returns is called by one at a time, and not
+// after the walk has ended. fd is the directory that the file is in, open while it runs, or -1 for a starting
+// directory: by the path a user could lead elsewhere by then.
+type Visit func(fd int, p Place, e Entry) (keep func())
+
+// Walk visits each regular file and directory of t, the starting directories included. It ends with ctx, and without
+// what does not answer.
+func Walk(ctx context.Context, t Tree, visit Visit) Sum {
+	w := &walk{Tree: t, visit: visit, most: maxWaiting}
 	w.listPoints()
-	for _, start := range t.Start {
-		w.start(ctx, start)
-	}
-	return Sum{Entries: min(w.entries.Load(), t.Entries), Unseen: w.unseen.Load(), UnseenAt: w.unseenAt, Cut: w.cut.Load()}
+	// Two goroutines a processor: one waits for the disk while the other works.
+	return w.run(ctx, min(2*runtime.GOMAXPROCS(0), 16))
 }
 
 type walk struct {
 	Tree
-	visit           func(fd int, p Place, e Entry)
-	points          map[string]map[string]Mount // by directory and name
-	longest         int                         // of the paths of these directories
-	slots           chan struct{}               // one is taken by each goroutine
-	running         sync.WaitGroup
-	entries, unseen atomic.Int64
-	waiting         atomic.Int64 // directories that are known of, with what is in them not read to its end
-	most            int64        // of these
-	cut             atomic.Bool
-	bare            bool // of a start before
-	first           sync.Once
-	unseenAt        string
+	visit   Visit
+	points  map[string]map[string]Mount // by directory and name
+	longest int                         // of the paths of these directories
+	entries atomic.Int64
+	waiting atomic.Int64 // directories that are known of, with what is in them not read to its end
+	most    int64        // of these
+	cut     atomic.Bool
+
+	mu    sync.Mutex // guards what is kept, and all below
+	sum   Sum
+	ended bool
+}
+
+// run reads with a number of goroutines.
+func (w *walk) run(ctx context.Context, workers int) Sum {
+	var starts []*directory
+	for _, path := range slices.Backward(w.Start) { // the last is read first
+		w.waiting.Add(1)
+		starts = append(starts, newDirectory(&beginning{path: path}))
+	}
+	pool := workerpool.Pool[*directory, []*directory]{
+		Read:    func(s *workerpool.Steps, d *directory) []*directory { return w.read(ctx, s, d) },
+		Add:     func(d *directory, found []*directory) []*directory { w.complete(d); return found },
+		Late:    func(d *directory, found []*directory) { w.complete(append(found, d)...) },
+		Workers: workers,
+	}
+	left, stuck := pool.Run(ctx, starts...)
+	w.complete(left...)
+	return w.end(len(left) > 0, stuck)
+}
+
+// end returns what was seen by now. Whoever is stuck adds nothing to that any more.
+func (w *walk) end(early bool, stuck []*directory) Sum {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	sum := w.sum
+	sum.Entries, sum.Cut, sum.Stuck = min(w.entries.Load(), w.Entries), early || w.cut.Load(), int64(len(stuck))
+	if len(stuck) > 0 {
+		sum.StuckAt, sum.StuckOwner = Place{stuck[0], ""}.Path(), stuck[0].owner
+	}
+	w.cut.Store(true)
+	return sum
+}
+
+// keep does something with what was seen, as long as that is wanted.
+func (w *walk) keep(do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended {
+		do()
+	}
+}
+
+func (w *walk) show(fd int, p Place, e Entry) {
+	if do := w.visit(fd, p, e); do != nil {
+		w.keep(do)
+	}
 }
 
 // listPoints sorts what is mounted by the directory that it is in: one look-up tells of all that is there.
@@ -145,45 +201,62 @@ const maxWaiting = 200_000
 
 // miss counts what could not be read at a place.
 func (w *walk) miss(p Place) {
-	w.unseen.Add(1)
-	w.first.Do(func() { w.unseenAt = p.Path() })
+	w.keep(func() {
+		if w.sum.Unseen++; w.sum.Unseen == 1 {
+			w.sum.UnseenAt = p.Path()
+		}
+	})
+}
+
+// complete ends directories that were read, and those that they are the last missing part of.
+func (w *walk) complete(list ...*directory) {
+	for _, d := range list {
+		for ; d != nil && d.pending.Add(-1) == 0; d = d.above {
+			w.waiting.Add(-1)
+			if d.above == nil {
+				d.begin.close()
+			}
+		}
+	}
 }
 
 // start begins at a directory, or looks at a file that is mounted. What does not exist, or is a symbolic link, is
 // passed over: what the link leads to is on some other start's list.
-func (w *walk) start(ctx context.Context, path string) {
-	d := &directory{begin: &beginning{path: path}}
+func (w *walk) start(ctx context.Context, s *workerpool.Steps, path string) []*directory {
+	d := newDirectory(&beginning{path: path})
 	f, err := openDir(unix.AT_FDCWD, filepath.Join(w.Root, path), &d.stat)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case errors.Is(err, unix.ENOTDIR):
-		w.file(ctx, path)
+		w.file(ctx, s, path)
 	case err != nil:
 		w.miss(Place{d, ""})
 	default:
+		d.owner = int64(d.stat.Uid)
 		d.begin.dir, d.begin.bare = bare(f)
-		w.bare = w.bare || d.begin.bare
 		_, d.begin.mount, _ = handleOf(int(d.begin.dir.Fd()), "") //nolint:errcheck // then it is unknown
-		w.from(ctx, d)
-		w.running.Wait()
-		d.begin.dir.Close() //nolint:errcheck // only read from
+		return w.from(ctx, s, d)
 	}
+	return nil
 }
 
 // file looks at a file that is mounted over another one, which a walk without mounts sees instead.
-func (w *walk) file(ctx context.Context, path string) {
-	if !w.bare || w.Mounted[path] == Nothing || !w.count(ctx) {
+func (w *walk) file(ctx context.Context, s *workerpool.Steps, path string) {
+	if w.Mounted[path] == Nothing {
 		return
 	}
 	dir := filepath.Dir(path)
-	d := &directory{begin: &beginning{path: dir}}
+	d := newDirectory(&beginning{path: dir})
 	p := Place{d, filepath.Base(path)}
 	f, err := openDir(unix.AT_FDCWD, filepath.Join(w.Root, dir), &d.stat)
 	if err != nil {
 		w.miss(p)
 		return
 	}
-	defer f.Close()                               //nolint:errcheck // only read from
+	defer f.Close() //nolint:errcheck // only read from
+	if !copies(f) || !w.count(ctx, s) {
+		return
+	}
 	d.closed, _ = OnlyOwner(w.Root, dir, w.Owner) //nolint:errcheck // then it is not known to be
 	var st unix.Stat_t
 	err = ignoringEINTR(func() error { return unix.Fstatat(int(f.Fd()), p.Name, &st, unix.AT_SYMLINK_NOFOLLOW) })
@@ -192,46 +265,25 @@ func (w *walk) file(ctx context.Context, path string) {
 	case err != nil:
 		w.miss(p)
 	case e.Is(Regular):
-		w.visit(int(f.Fd()), p, e)
+		w.show(int(f.Fd()), p, e)
 	}
 }
 
-// from walks from a starting directory.
-func (w *walk) from(ctx context.Context, d *directory) {
-	if !w.count(ctx) {
-		return
+// from visits a starting directory, and has it read.
+func (w *walk) from(ctx context.Context, s *workerpool.Steps, d *directory) []*directory {
+	w.waiting.Add(1)
+	if !w.count(ctx, s) {
+		w.complete(d)
+		return nil
 	}
 	d.closed, _ = OnlyOwner(w.Root, d.begin.path, w.Owner) //nolint:errcheck // then it is not known to be
-	w.visit(-1, Place{d, ""}, d.entryOf(&d.stat))
-	w.waiting.Add(1)
-	w.descend(ctx, d)
-}
-
-// descend reads d and everything below it, in a goroutine of its own while there is
-// a free slot.
-func (w *walk) descend(ctx context.Context, d *directory) {
-	select {
-	case w.slots <- struct{}{}:
-		w.running.Go(func() {
-			defer func() { <-w.slots }()
-			w.below(ctx, d)
-		})
-	default:
-		w.below(ctx, d)
-	}
-}
-
-func (w *walk) below(ctx context.Context, d *directory) {
-	defer w.waiting.Add(-1)
-	list := w.read(ctx, d)
-	for i, sub := range list {
-		list[i] = nil // or it would be kept until all others are read
-		w.descend(ctx, sub)
-	}
+	w.show(-1, Place{d, ""}, d.entryOf(&d.stat))
+	return []*directory{d}
 }
 
 // count says whether one more entry may be looked at.
-func (w *walk) count(ctx context.Context) bool {
+func (w *walk) count(ctx context.Context, s *workerpool.Steps) bool {
+	s.Take()
 	if w.cut.Load() {
 		return false
 	}
@@ -245,9 +297,15 @@ func (w *walk) count(ctx context.Context) bool {
 // batch is how many names are read at a time.
 const batch = 1024
 
-// read looks at everything in d and returns the directories in it.
-func (w *walk) read(ctx context.Context, d *directory) (found []*directory) {
-	f, err := w.open(ctx, d)
+// read looks at everything in d and returns the directories in it, or opens a start.
+func (w *walk) read(ctx context.Context, s *workerpool.Steps, d *directory) (found []*directory) {
+	if d.begin.dir == nil {
+		return w.start(ctx, s, d.begin.path)
+	}
+	if w.cut.Load() {
+		return nil
+	}
+	f, err := w.open(ctx, s, d)
 	if err != nil {
 		w.miss(Place{d, ""})
 	}
@@ -263,8 +321,8 @@ func (w *walk) read(ctx context.Context, d *directory) (found []*directory) {
 	for {
 		list, err := f.ReadDir(batch) // an error, or the end, comes with an empty list
 		for _, one := range list {
-			if !w.count(ctx) {
-				return nil
+			if !w.count(ctx, s) {
+				return found
 			}
 			if one.IsDir() || one.Type().IsRegular() {
 				found = w.look(d, int(f.Fd()), one, found)
@@ -306,7 +364,7 @@ func (w *walk) look(d *directory, fd int, one fs.DirEntry, found []*directory) [
 	case err != nil:
 		w.miss(Place{d, ""})
 	case e.Is(Regular) && !one.IsDir():
-		w.visit(fd, Place{d, one.Name()}, e)
+		w.show(fd, Place{d, one.Name()}, e)
 	case e.Is(Directory) && one.IsDir():
 		if over != OfSystem || st.Uid != w.Owner {
 			return w.found(d.in(one.Name(), st), fd, found)
@@ -336,12 +394,13 @@ func (w *walk) found(sub *directory, fd int, found []*directory) []*directory {
 		return found
 	}
 	sub.handle = handle
-	w.visit(fd, Place{sub.above, sub.Name}, sub.above.entryOf(&sub.stat))
+	w.show(fd, Place{sub.above, sub.Name}, sub.above.entryOf(&sub.stat))
 	if w.waiting.Add(1) > w.most {
 		w.waiting.Add(-1)
 		w.miss(Place{sub, ""})
 		return found
 	}
+	sub.above.pending.Add(1)
 	return append(found, sub)
 }
 

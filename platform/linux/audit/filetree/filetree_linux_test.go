@@ -24,6 +24,7 @@ import (
 
 	"sentinel/internal/testenv"
 	"sentinel/platform/unix/dirpath"
+	"sentinel/platform/unix/workerpool"
 )
 
 // gather walks and returns every entry by its path.
@@ -33,15 +34,14 @@ func gather(t testing.TB, ctx context.Context, tree Tree) (map[string]Entry, Sum
 		tree.Entries = 1 << 40
 	}
 	seen := map[string]Entry{}
-	var lock sync.Mutex
-	sum := Walk(ctx, tree, func(_ int, p Place, e Entry) {
-		lock.Lock()
-		defer lock.Unlock()
-		path := p.Path()
-		if _, twice := seen[path]; twice {
-			t.Errorf("%q was seen twice", path)
+	sum := Walk(ctx, tree, func(_ int, p Place, e Entry) func() {
+		return func() {
+			path := p.Path()
+			if _, twice := seen[path]; twice {
+				t.Errorf("%q was seen twice", path)
+			}
+			seen[path] = e
 		}
-		seen[path] = e
 	})
 	return seen, sum
 }
@@ -187,12 +187,14 @@ func TestWalkSeesWhatIsVeryDeep(t *testing.T) {
 	}
 }
 
+func nothing(int, Place, Entry) func() { return nil }
+
 // allocated says how many bytes a walk allocates that asks for no path.
 func allocated(t *testing.T, root string, want int64) uint64 {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	sum := Walk(t.Context(), Tree{Root: root, Start: []string{"/"}, Entries: 1 << 40}, func(int, Place, Entry) {})
+	sum := Walk(t.Context(), Tree{Root: root, Start: []string{"/"}, Entries: 1 << 40}, nothing)
 	runtime.ReadMemStats(&after)
 	if sum.Entries != want || !sum.Whole() {
 		t.Errorf("%+v", sum)
@@ -219,10 +221,11 @@ func TestDepthCostsNoMemory(t *testing.T) {
 		t.Errorf("%d bytes are allocated for a deep tree, %d for a flat one", many, few)
 	}
 	found := ""
-	Walk(t.Context(), Tree{Root: deep, Start: []string{"/"}, Entries: 1 << 40}, func(_ int, p Place, _ Entry) {
-		if p.Name == "program" {
-			found = p.Path()
+	Walk(t.Context(), Tree{Root: deep, Start: []string{"/"}, Entries: 1 << 40}, func(_ int, p Place, _ Entry) func() {
+		if p.Name != "program" {
+			return nil
 		}
+		return func() { found = p.Path() }
 	})
 	whole := strings.Repeat("/"+name, dirpath.MaxEnd/251)
 	if want := whole + "/…" + whole + "/program"; found != want {
@@ -237,18 +240,20 @@ func TestOnlySomeDirsWait(t *testing.T) {
 		files[fmt.Sprintf("%d/in/file", i)] = ""
 	}
 	root, seen := testenv.Plant(t, files), map[string]int{}
-	w := &walk{Tree: Tree{Root: root, Entries: 1000}, most: 5, visit: func(_ int, p Place, _ Entry) { seen[p.Name]++ }}
+	w := &walk{Tree: Tree{Root: root, Start: []string{"/"}, Entries: 1000}, most: 5, visit: func(_ int, p Place, _ Entry) func() { seen[p.Name]++; return nil }}
+	sum := Sum{}
 	for range 2 { // what was read waits no longer
 		clear(seen)
-		w.unseen.Store(0)
-		w.start(t.Context(), "/")
+		w.sum, w.ended = Sum{}, false
+		w.cut.Store(false)
+		sum = w.run(t.Context(), 1)
 		// The root and four wait; what is in the first of them is one more, and there is room for what is in the others.
-		if seen["in"] != 4 || seen["file"] != 3 || len(seen) != 13 || w.unseen.Load() != 7 || w.waiting.Load() != 0 {
-			t.Errorf("%v, %d unseen, %d wait", seen, w.unseen.Load(), w.waiting.Load())
+		if seen["in"] != 4 || seen["file"] != 3 || len(seen) != 13 || sum.Unseen != 7 || w.waiting.Load() != 0 {
+			t.Errorf("%v, %d unseen, %d wait", seen, sum.Unseen, w.waiting.Load())
 		}
 	}
-	if dir, err := os.Stat(root + w.unseenAt); err != nil || !dir.IsDir() || len(w.unseenAt) != 2 {
-		t.Errorf("the first is %q: %v", w.unseenAt, err)
+	if dir, err := os.Stat(root + sum.UnseenAt); err != nil || !dir.IsDir() || len(sum.UnseenAt) != 2 {
+		t.Errorf("the first is %q: %v", sum.UnseenAt, err)
 	}
 }
 
@@ -330,7 +335,7 @@ func TestWalkBearsChange(t *testing.T) {
 	})
 	for range 300 {
 		var entries int64 = 1 << 30
-		if sum := Walk(ctx, Tree{Root: root, Start: []string{"/"}, Entries: entries}, func(int, Place, Entry) {}); !sum.Whole() {
+		if sum := Walk(ctx, Tree{Root: root, Start: []string{"/"}, Entries: entries}, nothing); !sum.Whole() {
 			t.Errorf("%+v", sum)
 		}
 	}
@@ -340,7 +345,7 @@ func TestWalkBearsChange(t *testing.T) {
 
 func BenchmarkWalk(b *testing.B) {
 	for b.Loop() {
-		sum := Walk(b.Context(), Tree{Root: "/", Start: []string{"/usr"}, Entries: 1 << 40}, func(int, Place, Entry) {})
+		sum := Walk(b.Context(), Tree{Root: "/", Start: []string{"/usr"}, Entries: 1 << 40}, nothing)
 		b.ReportMetric(float64(sum.Entries), "files")
 	}
 }
@@ -349,13 +354,13 @@ func BenchmarkWalk(b *testing.B) {
 func seenOf(t *testing.T, root, path string) (*walk, *[]string, *directory) {
 	t.Helper()
 	var saw []string
-	w := &walk{Tree: Tree{Root: root, Entries: 100}, most: 100, visit: func(_ int, p Place, _ Entry) { saw = append(saw, p.Path()) }}
+	w := &walk{Tree: Tree{Root: root, Entries: 100}, most: 100, visit: func(_ int, p Place, _ Entry) func() { saw = append(saw, p.Path()); return nil }}
 	f, err := os.Open(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	d := &directory{begin: &beginning{path: "/", dir: f, mount: unknown}}
+	d := newDirectory(&beginning{path: "/", dir: f, mount: unknown})
 	if err := unix.Fstat(int(f.Fd()), &d.stat); err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +419,7 @@ func TestWalkLosesNoDirThatIsMoved(t *testing.T) {
 					t.Fatal(name, ": ", err)
 				}
 			}
-			found := w.read(t.Context(), d)
+			found := w.read(t.Context(), &workerpool.Steps{}, d)
 			byHandle := handles && mayOpenHandles(t, root)
 			lost, want := c.lost, []string(nil)
 			if byHandle {
@@ -423,8 +428,8 @@ func TestWalkLosesNoDirThatIsMoved(t *testing.T) {
 			if byHandle && c.exists {
 				want = []string{"/p/a/x"}
 			}
-			if diff := cmp.Diff(want, *saw); diff != "" || len(found) > 0 || w.unseen.Load() != lost || lost > 0 && w.unseenAt != "/p/a" {
-				t.Errorf("%s, handles %v: %v, %d unseen at %q\n%s", name, byHandle, found, w.unseen.Load(), w.unseenAt, diff)
+			if diff := cmp.Diff(want, *saw); diff != "" || len(found) > 0 || w.sum.Unseen != lost || lost > 0 && w.sum.UnseenAt != "/p/a" {
+				t.Errorf("%s, handles %v: %v, %d unseen at %q\n%s", name, byHandle, found, w.sum.Unseen, w.sum.UnseenAt, diff)
 			}
 		}
 	}
@@ -448,8 +453,8 @@ func TestWalkSaysWhatBecameAnother(t *testing.T) {
 		}
 		for _, one := range listed {
 			if one.Name() == c.a {
-				if found := w.look(d, int(d.begin.dir.Fd()), one, nil); len(found) > 0 || len(*saw) > 0 || w.unseen.Load() != 1 {
-					t.Errorf("%s: %v, %v, %d unseen", name, found, *saw, w.unseen.Load())
+				if found := w.look(d, int(d.begin.dir.Fd()), one, nil); len(found) > 0 || len(*saw) > 0 || w.sum.Unseen != 1 {
+					t.Errorf("%s: %v, %v, %d unseen", name, found, *saw, w.sum.Unseen)
 				}
 			}
 		}
@@ -479,8 +484,8 @@ func TestWalkFollowsNoLinkOfProcOnTheWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := w.read(t.Context(), d); len(found) > 0 || len(*saw) > 0 || w.unseen.Load() != 1 {
-		t.Errorf("%v, %v, %d unseen", found, *saw, w.unseen.Load())
+	if found := w.read(t.Context(), &workerpool.Steps{}, d); len(found) > 0 || len(*saw) > 0 || w.sum.Unseen != 1 {
+		t.Errorf("%v, %v, %d unseen", found, *saw, w.sum.Unseen)
 	}
 	if seen, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/a/b"}}); len(seen) > 0 || sum.Unseen != 1 {
 		t.Errorf("from a start: %v, %+v", paths(seen), sum)
@@ -491,21 +496,18 @@ func TestWalkFollowsNoLinkOfProcOnTheWay(t *testing.T) {
 func TestWalkHoldsTheDirectoryOfWhatIsVisited(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"a/x": "1", "b/x": "22"})
 	sizes := map[string]int64{}
-	var lock sync.Mutex
-	Walk(t.Context(), Tree{Root: root, Start: []string{"/"}, Entries: 10}, func(fd int, p Place, e Entry) {
-		lock.Lock()
-		defer lock.Unlock()
+	Walk(t.Context(), Tree{Root: root, Start: []string{"/"}, Entries: 10}, func(fd int, p Place, e Entry) func() {
 		if p.Name == "" {
-			sizes["start"] = int64(fd)
-			return
+			return func() { sizes["start"] = int64(fd) }
 		}
 		var st unix.Stat_t
 		if err := unix.Fstatat(fd, p.Name, &st, 0); err != nil {
 			t.Error(err)
 		}
-		if e.Is(Regular) {
-			sizes[p.Path()] = st.Size
+		if !e.Is(Regular) {
+			return nil
 		}
+		return func() { sizes[p.Path()] = st.Size }
 	})
 	if diff := cmp.Diff(map[string]int64{"start": -1, "/a/x": 1, "/b/x": 2}, sizes); diff != "" {
 		t.Error(diff)
@@ -528,8 +530,8 @@ func TestNothingIsLookedForAfterTheEnd(t *testing.T) {
 	testenv.Intercept(t, unix.SYS_OPENAT2, func(int) unix.Errno {
 		opened.Add(1)
 		return 0
-	}, func() { w.read(ctx, d) })
-	if opened.Load() != 1 || w.unseen.Load() != 1 {
-		t.Errorf("%d directories are opened, %d unseen", opened.Load(), w.unseen.Load())
+	}, func() { w.read(ctx, &workerpool.Steps{}, d) })
+	if opened.Load() != 1 || w.sum.Unseen != 1 {
+		t.Errorf("%d directories are opened, %d unseen", opened.Load(), w.sum.Unseen)
 	}
 }

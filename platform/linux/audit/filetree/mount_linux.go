@@ -49,7 +49,7 @@ func (d *directory) byHandle() (*os.File, error) {
 // a user can mount over a folder of theirs and still run the programs in it. It is on no path, and gone once it is
 // closed. Where there is none, it is dir.
 func bare(dir *os.File) (*os.File, bool) {
-	copied, err := unix.OpenTree(int(dir.Fd()), "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
+	copied, err := copyOf(dir)
 	if err != nil {
 		return dir, false
 	}
@@ -61,4 +61,17 @@ func bare(dir *os.File) (*os.File, bool) {
 	}
 	dir.Close() //nolint:errcheck // only read from
 	return f, true
+}
+
+// copies says whether there is such a copy of the mount of dir.
+func copies(dir *os.File) bool {
+	copied, err := copyOf(dir)
+	if err != nil {
+		return false
+	}
+	return unix.Close(copied) == nil
+}
+
+func copyOf(dir *os.File) (int, error) {
+	return unix.OpenTree(int(dir.Fd()), "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
 }

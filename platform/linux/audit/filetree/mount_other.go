@@ -21,3 +21,5 @@ func sameHandle(handle, handle) bool { return true }
 func (d *directory) byHandle() (*os.File, error) { return nil, unix.EOPNOTSUPP }
 
 func bare(dir *os.File) (*os.File, bool) { return dir, false }
+
+func copies(*os.File) bool { return false }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filetree
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/testenv"
+	"sentinel/internal/testenv/deadfuse"
+)
+
+const eve = 4000 // a user
+
+// plantBeside makes a directory of a user, which others may list, and others beside it, of which one has a program with
+// the set-user-ID bit.
+func plantBeside(t *testing.T) (root string) {
+	t.Helper()
+	root = inMemory(t)
+	for _, name := range []string{"a/x", "held/deep/x", "z/x", "z/program"} {
+		mkfile(t, root, name)
+	}
+	if err := unix.Chmod(filepath.Join(root, "z/program"), 0o4755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(filepath.Join(root, "held"), eve, eve); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// A directory that a user keeps from being read takes nothing but itself out of a walk, and is named. The walk does not
+// wait for its limit.
+func TestADirectoryThatAUserHoldsHidesNoOther(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	deadfuse.Become()
+	testenv.HangGuard(t)
+	root := plantBeside(t)
+	release := deadfuse.Hold(t, eve, filepath.Join(root, "held"))
+	want := []string{"/", "/a", "/a/x", "/held", "/z", "/z/program", "/z/x"}
+	got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}})
+	if diff := cmp.Diff(want, paths(got)); diff != "" || got["/z/program"].Mode&SetUID == 0 {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(Sum{Entries: 7, Stuck: 1, StuckAt: "/held", StuckOwner: eve}, sum); diff != "" {
+		t.Error(diff)
+	}
+	release()
+	if got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}}); !sum.Whole() || len(got) != 9 {
+		t.Errorf("once it is let go of: %+v, %v", sum, paths(got))
+	}
+}
+
+// More of them than there are goroutines hide no other either, and one at which a walk begins, or that it has to look
+// into before, does not keep it.
+func TestManyHeldDirectoriesAndHeldStarts(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	deadfuse.Become()
+	testenv.HangGuard(t)
+	root := inMemory(t)
+	mkfile(t, root, "free/x")
+	for _, name := range []string{"0", "1", "2", "3", "4", "5"} {
+		mkfile(t, root, name+"/in/x")
+		deadfuse.Hold(t, eve, filepath.Join(root, name))
+	}
+	tree := Tree{Root: root, Start: []string{"/free", "/0", "/1", "/2", "/3", "/4", "/5", "/5/new/in"}}
+	got, sum := gather(t, t.Context(), tree)
+	if diff := cmp.Diff([]string{"/0", "/1", "/2", "/3", "/4", "/5", "/free", "/free/x"}, paths(got)); diff != "" || sum.Stuck != 7 || sum.Unseen != 0 || sum.Cut {
+		t.Errorf("%+v\n%s", sum, diff)
+	}
+}
+
+// Whoever comes back after the walk has ended adds nothing to what was seen, and lets go of what was open.
+func TestWhatComesTooLateDoesNotCount(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	deadfuse.Become()
+	testenv.HangGuard(t)
+	root := plantBeside(t)
+	release := deadfuse.Hold(t, eve, filepath.Join(root, "held"))
+	open := openFiles(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	got, sum := gather(t, ctx, Tree{Root: root, Start: []string{"/"}})
+	cancel()
+	if openFiles(t) <= open || sum.Stuck != 1 {
+		t.Errorf("nobody is stuck: %+v", sum)
+	}
+	release()
+	testenv.WaitFor(t, "all files closed", func() bool { return openFiles(t) <= open })
+	if len(got) != 7 {
+		t.Errorf("%v", paths(got))
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
