@@ -22,36 +22,44 @@ func Note(root string, of Thing) (forget func()) {
 }
 
 // Noted reports whether another run waits for a thing.
-func Noted(root string, of Thing) bool {
-	fd, err := unix.Open(file(root), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd) //nolint:errcheck // only asked
-	_, noted := next(fd, of, 1)
+func Noted(root string, of Thing) (noted bool) {
+	ask(root, func(fd int) { _, noted = next(fd, of, 1) })
 	return noted
 }
 
 // Processes lists the processes that other runs wait for, at most so many.
 func Processes(root string, most int) (pids []int) {
-	fd, err := unix.Open(file(root), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(fd) //nolint:errcheck // only asked
-	for from := Process(0); len(pids) < most; {
-		found, noted := first(fd, from)
-		if !noted {
-			break
+	ask(root, func(fd int) {
+		for from := Process(0); len(pids) < most; {
+			found, noted := first(fd, from, directories-int64(from))
+			if !noted {
+				break
+			}
+			pids, from = append(pids, int(found-Process(0))), found+1
 		}
-		pids, from = append(pids, int(found-Process(0))), found+1
-	}
+	})
 	return pids
 }
 
-// first returns the first thing that is noted from one on. The kernel tells any of them.
-func first(fd int, from Thing) (found Thing, noted bool) {
-	found, noted = next(fd, from, 0)
+// AnyDirectory reports whether other runs wait for directories.
+func AnyDirectory(root string) (noted bool) {
+	ask(root, func(fd int) { _, noted = next(fd, directories, 0) })
+	return noted
+}
+
+// ask opens the file, if there is one.
+func ask(root string, questions func(fd int)) {
+	fd, err := unix.Open(file(root), unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd) //nolint:errcheck // only asked
+	questions(fd)
+}
+
+// first returns the first thing that is noted among so many from one on. The kernel tells any of them.
+func first(fd int, from Thing, among int64) (found Thing, noted bool) {
+	found, noted = next(fd, from, among)
 	for noted && found > from {
 		sooner, more := next(fd, from, int64(found-from))
 		if !more {

@@ -10,5 +10,8 @@ func Note(string, Thing) (forget func()) { return func() {} }
 // Processes is empty, as Noted is false: nothing is noted.
 func Processes(string, int) []int { return nil }
 
+// AnyDirectory is false, as Noted is: nothing is noted.
+func AnyDirectory(string) bool { return false }
+
 // Noted is false: nothing is noted.
 func Noted(string, Thing) bool { return false }

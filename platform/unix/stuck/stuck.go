@@ -9,6 +9,7 @@ package stuck
 import (
 	"context"
 	"errors"
+	"hash/fnv"
 	"path/filepath"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 // ErrEarlier reports what an earlier run still waits for.
 var ErrEarlier = errors.New("an earlier run of sentinel still waits for it: a process of its user keeps it from being read, or its server is gone")
 
-// A Thing is what may be kept from being read: what belongs to a user, or one process.
+// A Thing is what may be kept from being read: what belongs to a user, a process, or a directory.
 type Thing int64
 
 // User is what belongs to a user.
@@ -27,8 +28,17 @@ func User(uid int) Thing { return Thing(uid) }
 // Process is what the kernel tells of a process.
 func Process(pid int) Thing { return Thing(pid) + processes }
 
-// processes is above every user ID.
-const processes = 1 << 32
+// Directory is what is directly in a directory, by its path.
+func Directory(path string) Thing {
+	h := fnv.New64a()
+	h.Write([]byte(path))
+	return directories + Thing(h.Sum64()%directories)
+}
+
+const (
+	processes   = 1 << 32 // above every user ID
+	directories = 1 << 62 // above every process, and half of all
+)
 
 // Call is [deadline.Call] for a look at a thing. It returns ErrEarlier, without a look, where an earlier run
 // below root, "/" on a live system, still waits for it.

@@ -42,18 +42,22 @@ func TestALookThatHangsIsNotedUntilItEnds(t *testing.T) {
 
 func TestProcessesAreListedUpToABound(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"run/keep": ""})
-	if pids := Processes(root, 9); pids != nil || Noted(root, Process(5)) {
+	if pids := Processes(root, 9); pids != nil || AnyDirectory(root) || Noted(root, Process(5)) {
 		t.Errorf("without a note: %v", pids)
 	}
 	defer Note(root, User(1000))()
 	for _, pid := range []int{7, 4194304, 5, 6} {
 		defer Note(root, Process(pid))()
 	}
+	defer Note(root, Directory("/tmp"))()
 	forget := Note(root, Process(300))
 	defer Note(root, Process(6))() // by another run as well
 	forget()
 	if pids := Processes(root, 9); !slices.Equal(pids, []int{5, 6, 7, 4194304}) {
 		t.Errorf("processes %v", pids)
+	}
+	if !AnyDirectory(root) || !Noted(root, Directory("/tmp")) || Noted(root, Directory("/tmp/a")) {
+		t.Error("the directory is not told from others")
 	}
 	if pids := Processes(root, 2); !slices.Equal(pids, []int{5, 6}) {
 		t.Errorf("two of them: %v", pids)

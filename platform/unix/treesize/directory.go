@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/platform/unix/dirpath"
+	"sentinel/platform/unix/stuck"
 	"sentinel/platform/unix/workerpool"
 )
 
@@ -103,6 +104,10 @@ func (w *walk) read(steps *workerpool.Steps, d *directory) (f found) {
 	l := listing{d.open, d, w.mounted[w.short(d)]}
 	if l.handle == (handle{}) {
 		f.began = true
+		if w.noted && stuck.Noted(w.Root, w.thing(d)) {
+			f.err = stuck.ErrEarlier
+			return f
+		}
 		if l.handle, f.err = w.enter(d, &f); f.err != nil {
 			return f
 		}

@@ -10,8 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sentinel/internal/diskusage"
 	"sentinel/internal/testenv"
 	"sentinel/internal/testenv/deadfuse"
+	"sentinel/platform/unix/stuck"
 )
 
 // Directories that a user keeps from being read, more than are read at a time, take nothing but themselves out of the
@@ -23,8 +25,10 @@ func TestHeldDirectoriesHideNoOther(t *testing.T) {
 	deadfuse.Become()
 	testenv.HangGuard(t)
 	const dir = "/mnt"
-	if err := unix.Mount("m", dir, "tmpfs", 0, "mode=755"); err != nil {
-		t.Fatal(err)
+	for _, mounted := range []string{dir, "/run"} {
+		if err := unix.Mount("m", mounted, "tmpfs", 0, "mode=755"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var release []func()
 	for i := range 10 {
@@ -49,6 +53,30 @@ func TestHeldDirectoriesHideNoOther(t *testing.T) {
 	testenv.WaitFor(t, "all files closed", func() bool { return openFiles(t) <= open })
 	if tree = walkOf(t, dir, Options{}); tree.Bytes != 20<<20 || !tree.Complete() {
 		t.Errorf("once they are let go of: %+v", tree)
+	}
+}
+
+// What an earlier run still waits for is not read again.
+func TestWhatAnEarlierRunWaitsForIsNotRead(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"run/keep": ""})
+	for _, name := range []string{"/var/held/f", "/var/held/in/f", "/var/free/f"} {
+		file(t, root+name, 1<<20)
+	}
+	forget := stuck.Note(root, stuck.Directory("/var/held"))
+	walk := func() diskusage.Tree {
+		tree, err := Walk(t.Context(), Options{Root: root, Dir: "/var", Entries: 99})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tree
+	}
+	tree := walk()
+	if tree.Bytes/(1<<20) != 1 || tree.Stuck != 1 || tree.StuckAt != "/var/held" || tree.Complete() {
+		t.Errorf("%+v", tree)
+	}
+	forget()
+	if tree = walk(); tree.Bytes/(1<<20) != 3 || !tree.Complete() {
+		t.Errorf("once it is let go of: %+v", tree)
 	}
 }
 

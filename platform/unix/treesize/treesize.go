@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"sentinel/internal/diskusage"
+	"sentinel/platform/unix/stuck"
 	"sentinel/platform/unix/workerpool"
 )
 
@@ -88,6 +89,7 @@ type walk struct {
 	entries       atomic.Int64
 	leastFile     atomic.Uint64 // no smaller file is kept
 	stopped       atomic.Bool   // a bound is reached
+	noted         bool          // other runs wait for some directories
 	end           func()        // has what is not read yet left out
 
 	known, most        int // directories that are not complete, and how many may be
@@ -170,21 +172,21 @@ func (w *walk) begin() (*directory, error) {
 func (w *walk) run(ctx context.Context, first *directory) {
 	bounded, stop := context.WithCancel(ctx)
 	defer stop()
-	w.end = stop
+	w.end, w.noted = stop, stuck.AnyDirectory(w.Root)
 	context.AfterFunc(bounded, func() { w.stopped.Store(true) })
-	pool := workerpool.Pool[*directory, found]{Read: w.read, Add: w.add, Late: w.late, Workers: min(2*runtime.GOMAXPROCS(0), 8)}
-	left, stuck := pool.Run(bounded, first)
+	pool := workerpool.Pool[*directory, found]{Read: w.read, Add: w.add, Late: w.late, Note: w.note, Workers: min(2*runtime.GOMAXPROCS(0), 8)}
+	left, out := pool.Run(bounded, first)
 	for _, d := range left {
 		d.open.close()
 		w.release(d.child)
 		w.bound = cmp.Or(w.bound, why(ctx))
 	}
-	for _, d := range slices.Concat(left, stuck) {
+	for _, d := range slices.Concat(left, out) {
 		d.atLeast = true
 		w.complete(d)
 	}
-	w.unread, w.stuck = w.unread+int64(len(left)), stuck
-	w.closeAfter(len(stuck))
+	w.unread, w.stuck = w.unread+int64(len(left)), append(w.stuck, out...)
+	w.closeAfter(len(out))
 }
 
 // closeAfter lets go of the directory once nobody reads in it: those who are stuck come back or do not.
@@ -201,6 +203,11 @@ func why(ctx context.Context) string {
 	}
 	return tooManyStuck
 }
+
+// thing is what runs call a directory.
+func (w *walk) thing(d *directory) stuck.Thing { return stuck.Directory(w.at(place{in: d})) }
+
+func (w *walk) note(d *directory) (forget func()) { return stuck.Note(w.Root, w.thing(d)) }
 
 // late lets go of what a reading found after the end.
 func (w *walk) late(_ *directory, f found) {
@@ -299,6 +306,9 @@ func (w *walk) fail(d *directory, f found) {
 		if w.moved++; w.moved == 1 {
 			w.movedFrom = d
 		}
+		d.atLeast = true
+	case errors.Is(f.err, stuck.ErrEarlier):
+		w.stuck = append(w.stuck, d)
 		d.atLeast = true
 	case errors.Is(f.err, fs.ErrPermission):
 		w.unreadable++

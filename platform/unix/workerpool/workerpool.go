@@ -44,6 +44,9 @@ type Pool[D, R any] struct {
 	Add func(d D, r R) []D
 	// Late is called instead for what comes after that.
 	Late func(d D, r R)
+	// Note tells others of what is still being read when Run returns, if it is set; what it returns is called when
+	// that has been read after all.
+	Note func(d D) (forget func())
 	// Workers is how many read at a time.
 	Workers int
 }
@@ -54,7 +57,7 @@ func (p Pool[D, R]) Run(ctx context.Context, first ...D) (left, stuck []D) {
 	if ctx.Err() != nil {
 		return first, nil
 	}
-	r := &run[D, R]{Pool: p, waiting: slices.Clone(first), busy: map[*worker[D]]bool{}, idle: make(chan struct{}, 1)}
+	r := &run[D, R]{Pool: p, ctx: ctx, waiting: slices.Clone(first), busy: map[*worker[D]]bool{}, idle: make(chan struct{}, 1)}
 	r.wake = sync.NewCond(&r.mu)
 	r.begin()
 	r.supervise(ctx)
@@ -63,6 +66,7 @@ func (p Pool[D, R]) Run(ctx context.Context, first ...D) (left, stuck []D) {
 
 type run[D, R any] struct {
 	Pool[D, R]
+	ctx  context.Context
 	idle chan struct{} // nothing is being read, nor will be
 
 	mu       sync.Mutex // guards all below
@@ -82,6 +86,7 @@ type worker[D any] struct {
 	seen     uint64 // steps
 	quiet    int    // pauses without any
 	replaced bool
+	forget   func()
 }
 
 func (r *run[D, R]) begin() {
@@ -100,6 +105,7 @@ func (r *run[D, R]) hire() {
 		for r.next(w) {
 			if found := r.Read(&w.Steps, w.at); !r.done(w, found) {
 				r.Late(w.at, found)
+				w.forget()
 				return
 			}
 		}
@@ -138,6 +144,7 @@ func (r *run[D, R]) done(w *worker[D], found R) bool {
 		r.hired++
 	}
 	r.waiting = append(r.waiting, r.Add(w.at, found)...)
+	r.stopped = r.stopped || r.ctx.Err() != nil // what was found may be what ends it
 	r.wake.Broadcast()
 	r.tellIdle()
 	return true
@@ -220,7 +227,10 @@ func (r *run[D, R]) end() (left, stuck []D) {
 	r.over = true
 	r.wake.Broadcast()
 	for w := range r.busy {
-		stuck = append(stuck, w.at)
+		stuck, w.forget = append(stuck, w.at), func() {}
+		if r.Note != nil {
+			w.forget = r.Note(w.at)
+		}
 	}
 	return r.waiting, stuck
 }

@@ -20,6 +20,7 @@ import (
 	"sentinel/internal/posixacl"
 	"sentinel/platform/unix/dirpath"
 	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/stuck"
 	"sentinel/platform/unix/workerpool"
 )
 
@@ -50,6 +51,8 @@ func (d *directory) in(name string, st unix.Stat_t) *directory {
 	sub.Dir, sub.stat, sub.owner, sub.above = d.In(name), st, int64(st.Uid), d
 	return sub
 }
+
+func (d *directory) thing() stuck.Thing { return stuck.Directory(Place{d, ""}.Path()) }
 
 // pathOf returns the path of a name in d, "" if that is longer than the kernel takes.
 func (d *directory) pathOf(name string) string {

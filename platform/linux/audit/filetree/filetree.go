@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sentinel/platform/unix/stuck"
 	"sentinel/platform/unix/workerpool"
 )
 
@@ -109,6 +110,7 @@ type Visit func(fd int, p Place, e Entry) (keep func())
 func Walk(ctx context.Context, t Tree, visit Visit) Sum {
 	w := &walk{Tree: t, visit: visit, most: maxWaiting}
 	w.listPoints()
+	w.noted = stuck.AnyDirectory(t.Root)
 	// Two goroutines a processor: one waits for the disk while the other works.
 	return w.run(ctx, min(2*runtime.GOMAXPROCS(0), 16))
 }
@@ -118,6 +120,7 @@ type walk struct {
 	visit   Visit
 	points  map[string]map[string]Mount // by directory and name
 	longest int                         // of the paths of these directories
+	noted   bool                        // other runs wait for some directories
 	entries atomic.Int64
 	waiting atomic.Int64 // directories that are known of, with what is in them not read to its end
 	most    int64        // of these
@@ -139,25 +142,35 @@ func (w *walk) run(ctx context.Context, workers int) Sum {
 		Read:    func(s *workerpool.Steps, d *directory) []*directory { return w.read(ctx, s, d) },
 		Add:     func(d *directory, found []*directory) []*directory { w.complete(d); return found },
 		Late:    func(d *directory, found []*directory) { w.complete(append(found, d)...) },
+		Note:    func(d *directory) func() { return stuck.Note(w.Root, d.thing()) },
 		Workers: workers,
 	}
-	left, stuck := pool.Run(ctx, starts...)
+	left, out := pool.Run(ctx, starts...)
 	w.complete(left...)
-	return w.end(len(left) > 0, stuck)
+	for _, d := range out {
+		w.giveUp(d)
+	}
+	return w.end(len(left) > 0)
 }
 
 // end returns what was seen by now. Whoever is stuck adds nothing to that any more.
-func (w *walk) end(early bool, stuck []*directory) Sum {
+func (w *walk) end(early bool) Sum {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true
 	sum := w.sum
-	sum.Entries, sum.Cut, sum.Stuck = min(w.entries.Load(), w.Entries), early || w.cut.Load(), int64(len(stuck))
-	if len(stuck) > 0 {
-		sum.StuckAt, sum.StuckOwner = Place{stuck[0], ""}.Path(), stuck[0].owner
-	}
+	sum.Entries, sum.Cut = min(w.entries.Load(), w.Entries), early || w.cut.Load()
 	w.cut.Store(true)
 	return sum
+}
+
+// giveUp counts a directory that does not answer.
+func (w *walk) giveUp(d *directory) {
+	w.keep(func() {
+		if w.sum.Stuck++; w.sum.Stuck == 1 {
+			w.sum.StuckAt, w.sum.StuckOwner = Place{d, ""}.Path(), d.owner
+		}
+	})
 }
 
 // keep does something with what was seen, as long as that is wanted.
@@ -299,6 +312,10 @@ const batch = 1024
 
 // read looks at everything in d and returns the directories in it, or opens a start.
 func (w *walk) read(ctx context.Context, s *workerpool.Steps, d *directory) (found []*directory) {
+	if w.noted && stuck.Noted(w.Root, d.thing()) {
+		w.giveUp(d)
+		return nil
+	}
 	if d.begin.dir == nil {
 		return w.start(ctx, s, d.begin.path)
 	}

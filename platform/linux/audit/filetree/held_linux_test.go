@@ -13,6 +13,7 @@ import (
 
 	"sentinel/internal/testenv"
 	"sentinel/internal/testenv/deadfuse"
+	"sentinel/platform/unix/stuck"
 )
 
 const eve = 4000 // a user
@@ -54,6 +55,25 @@ func TestADirectoryThatAUserHoldsHidesNoOther(t *testing.T) {
 	}
 	release()
 	if got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}}); !sum.Whole() || len(got) != 9 {
+		t.Errorf("once it is let go of: %+v, %v", sum, paths(got))
+	}
+}
+
+// What an earlier run still waits for is not read again, and named.
+func TestWhatAnEarlierRunWaitsForIsNotRead(t *testing.T) {
+	root := plantBeside(t)
+	mkfile(t, root, "run/keep")
+	forget := stuck.Note(root, stuck.Directory("/held"))
+	got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}})
+	want := []string{"/", "/a", "/a/x", "/held", "/run", "/run/keep", "/run/sentinel-stuck", "/z", "/z/program", "/z/x"}
+	if diff := cmp.Diff(want, paths(got)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(Sum{Entries: 10, Stuck: 1, StuckAt: "/held", StuckOwner: eve}, sum); diff != "" {
+		t.Error(diff)
+	}
+	forget()
+	if got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}}); !sum.Whole() || len(got) != 12 {
 		t.Errorf("once it is let go of: %+v, %v", sum, paths(got))
 	}
 }
