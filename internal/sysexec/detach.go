@@ -17,7 +17,7 @@ func Detach(path string, args ...string) error {
 		return fmt.Errorf("run %q: the path is not absolute", path)
 	}
 	cmd := exec.Command(path, args...) //nolint:gosec,noctx // running what the caller names is the purpose, and nothing here ends it
-	cmd.Env, cmd.Dir = environment, "/"
+	cmd.Env, cmd.Dir = fixed(), "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := launched(cmd); err != nil {
 		return err

@@ -14,9 +14,12 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // DefaultMaxOutput caps each output stream of a program, in bytes.
@@ -39,6 +42,16 @@ var environment = []string{
 	"LC_ALL=C",
 	"TZ=UTC0",
 	"HOME=/",
+}
+
+// fixed returns the environment. Where root alone can write, temporary files are there: every user can fill /tmp, and
+// keep a program of root's from its work.
+func fixed() []string {
+	const ofRoot = "/run" // hier(7)
+	if unix.Faccessat(unix.AT_FDCWD, ofRoot, unix.W_OK, unix.AT_EACCESS) != nil {
+		return environment
+	}
+	return append(slices.Clip(environment), "TMPDIR="+ofRoot)
 }
 
 // ErrOutputTooLarge reports that a program printed more than its cap.
@@ -194,7 +207,7 @@ func start(ctx context.Context, c Command) (*process, error) {
 		ended: make(chan struct{}),
 		onEnd: c.OnEnd,
 	}
-	p.cmd.Env = environment
+	p.cmd.Env = fixed()
 	if c.Env != nil {
 		p.cmd.Env = c.Env
 	}

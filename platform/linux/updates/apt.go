@@ -214,6 +214,7 @@ func aptErrors() []knownError {
 	lists := "Delete the file that the message names, or all of /var/lib/apt/lists, then run: sudo apt-get update"
 	return []knownError{
 		{"Permission denied", fault.PermissionDenied, "apt may not read its data without root", "Run: sudo sentinel --check-updates"},
+		{"No space left on device", fault.Unavailable, "A file system is full, so apt cannot work", "Make room where the message says; see what fills it with: sudo sentinel --disk-usage"},
 		{"list of sources could not be read", fault.Unavailable, "apt cannot read its list of sources", "Correct the file in /etc/apt that the message names, then run: sudo apt-get update"},
 		{"/" + filepath.Dir(dpkgStatus) + "/", fault.Unavailable, "The list of installed packages is damaged", "Replace /var/lib/dpkg/status by the last good copy in /var/backups/dpkg.status.*."},
 		{"Unmet dependencies", fault.Unavailable, "Installed packages lack what they depend on, so apt plans no update", "Run: sudo apt-get --fix-broken install"},
