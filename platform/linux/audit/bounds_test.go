@@ -146,7 +146,7 @@ func TestAWalkThatIsNotWholeSaysWhere(t *testing.T) {
 		t.Error(got)
 	}
 	r.sum = filetree.Sum{Cut: true, Entries: 7, Stuck: 2, StuckAt: "/srv/held", StuckOwner: 1000}
-	if got := r.incomplete(); !strings.HasSuffix(got, `: 2, such as "/srv/held" of user 1000; the walk ended at its bound, after 7 files`) {
+	if got := r.incomplete(); got != `folders that do not answer: 2, such as "/srv/held" of user 1000 (a user keeps it from being read, or its disk is gone); the walk ended at its bound, after 7 files` {
 		t.Error(got)
 	}
 }

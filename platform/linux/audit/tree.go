@@ -217,12 +217,11 @@ func (r *walkResult) incomplete() string {
 
 // stuck says which folders did not answer. Whoever may list one can bring that about, so its owner is not to blame.
 func (r *walkResult) stuck() string {
-	text := fmt.Sprintf("folders that do not answer, which a user keeps from being read by a file system that a process serves, or whose disk is gone: %d, such as %s",
-		r.sum.Stuck, sanitize.Quoted(r.sum.StuckAt, maxPlace))
+	text := fmt.Sprintf("folders that do not answer: %d, such as %s", r.sum.Stuck, sanitize.Quoted(r.sum.StuckAt, maxPlace))
 	if r.sum.StuckOwner >= 0 {
 		text += fmt.Sprintf(" of user %d", r.sum.StuckOwner)
 	}
-	return text
+	return text + " (a user keeps it from being read, or its disk is gone)"
 }
 
 // walkSystem walks the directories of the system, once.

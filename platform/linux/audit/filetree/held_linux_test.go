@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -99,8 +100,8 @@ func TestManyHeldDirectoriesAndHeldStarts(t *testing.T) {
 	}
 }
 
-// Whoever comes back after the walk has ended adds nothing to what was seen, and lets go of what was open.
-func TestWhatComesTooLateDoesNotCount(t *testing.T) {
+// Whoever comes back after the walk has ended lets go of what was open.
+func TestWhoComesBackTooLateLetsGo(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
@@ -108,10 +109,9 @@ func TestWhatComesTooLateDoesNotCount(t *testing.T) {
 	testenv.HangGuard(t)
 	root := plantBeside(t)
 	release := deadfuse.Hold(t, eve, filepath.Join(root, "held"))
+	noCollector(t)
 	open := openFiles(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	got, sum := gather(t, ctx, Tree{Root: root, Start: []string{"/"}})
-	cancel()
+	got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}})
 	if openFiles(t) <= open || sum.Stuck != 1 {
 		t.Errorf("nobody is stuck: %+v", sum)
 	}
@@ -120,6 +120,32 @@ func TestWhatComesTooLateDoesNotCount(t *testing.T) {
 	if len(got) != 7 {
 		t.Errorf("%v", paths(got))
 	}
+}
+
+// What a visit saw after the walk has ended does not count.
+func TestWhatIsSeenTooLateDoesNotCount(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"a": ""})
+	noCollector(t)
+	open, again, kept := openFiles(t), make(chan struct{}), 0
+	ctx, cancel := context.WithCancel(t.Context())
+	sum := Walk(ctx, Tree{Root: root, Start: []string{"/"}, Entries: 10}, func(_ int, p Place, _ Entry) func() {
+		if p.Name == "a" {
+			cancel()
+			<-again
+		}
+		return func() { kept++ }
+	})
+	close(again)
+	testenv.WaitFor(t, "all files closed", func() bool { return openFiles(t) <= open })
+	if kept != 1 || sum.Stuck != 1 || sum.StuckAt != "/" || sum.Whole() {
+		t.Errorf("%d are kept, %+v", kept, sum)
+	}
+}
+
+// noCollector keeps files that nobody closes from being closed all the same.
+func noCollector(t *testing.T) {
+	before := debug.SetGCPercent(-1)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
 }
 
 func openFiles(t *testing.T) int {
