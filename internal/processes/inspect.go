@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sentinel/internal/answer"
@@ -35,9 +36,9 @@ func Inspect(ctx context.Context, source Inspector, pid int, sees func(owner int
 		return Inspection{}, notInspected(ctx, pid, err)
 	}
 	i := &o.Inspection
-	if sees != nil {
-		i.withhold(func(path string) bool { return sees(o.FilesOf, path) })
-	}
+	shows := func(path string) bool { return sees == nil || sees(o.FilesOf, path) }
+	i.withhold(shows)
+	i.within(o.Root, shows)
 	i.bound()
 	i.clean(o.Arguments)
 	i.Notable = o.notable()
@@ -58,6 +59,21 @@ func notInspected(ctx context.Context, pid int, err error) error {
 	default:
 		return fault.Wrap(fault.Unavailable, fmt.Sprintf("Process %d cannot be read", pid), err)
 	}
+}
+
+// within tells of the root directory that a process has of its own, and where its program is in that.
+func (i *Inspection) within(root string, shows func(path string) bool) {
+	if root == "" {
+		return
+	}
+	why := "the process has a root directory of its own"
+	if shows(root) {
+		why += ", " + sanitize.Quoted(root, 100)
+	} else if below, is := strings.CutPrefix(i.Program.Path, root+"/"); is {
+		why += ", which whoever asks could not list: the path of the program is within that"
+		i.Program.Path = "/" + below
+	}
+	i.Unavailable.Note("program.package", why)
 }
 
 // withhold takes out the names of files that whoever asks could not list.

@@ -174,7 +174,8 @@ type Observation struct {
 	Tracer    Relative // a debugger; PID 0 without one
 	// FirstThreadEnded says that others go on. Status and what it waits for are those of one of them.
 	FirstThreadEnded bool
-	Claim            Claim // what it calls itself, and what it is
+	Claim            Claim  // what it calls itself, and what it is
+	Root             string // the root directory of its own that it has; empty for none, or where it cannot be told
 }
 
 // An Inspector reads one process.

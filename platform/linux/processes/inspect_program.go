@@ -16,7 +16,6 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/privilege"
 	"sentinel/internal/processes"
-	"sentinel/internal/sanitize"
 	"sentinel/platform/linux/packages"
 	"sentinel/platform/linux/procfs"
 )
@@ -43,7 +42,7 @@ func (r *reading) program(ctx context.Context) {
 		return
 	}
 	if root, err := r.proc.Link(r.task, "root"); err == nil && root != "/" && r.root == "/" {
-		r.o.Unavailable.Note("program.package", "the process has a root directory of its own, "+sanitize.Quoted(root, 100))
+		r.o.Root = root
 		return
 	}
 	file, err := procfs.StatHeld(r.exe())
