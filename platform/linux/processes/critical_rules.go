@@ -38,8 +38,11 @@ var critical = []processes.CriticalRule{
 		Why:      "it carries the packets of a VPN, through which people may reach this machine",
 	},
 	{
-		Names:    []string{"xrdp-sesman", "xrdp-chansrv", "login", "agetty", "getty", "mingetty"},
-		Accounts: []string{"xrdp"},
+		Names: []string{
+			"xrdp-sesman", "xrdp-chansrv", "login", "agetty", "getty", "mingetty", "inetd", "xinetd",
+			"cockpit-tls", "cockpit-ws", "cockpit-session", "teleport", "amazon-ssm-agent", "ssm-session-worker",
+		},
+		Accounts: []string{"xrdp", "cockpit-ws", "cockpit-wsinstance", "cockpit-systemd-service"},
 		Restart:  true,
 		Why:      "people log in through it, and their sessions end with it",
 	},
@@ -108,12 +111,12 @@ var critical = []processes.CriticalRule{
 		Why:      "it guards this machine, or keeps the record of what happens on it",
 	},
 	{
-		Names:   []string{"multipathd", "iscsid", "iscsiuio", "dmeventd", "mdmon"},
+		Names:   []string{"multipathd", "iscsid", "iscsiuio", "dmeventd", "mdmon", "nbd-client", "sanlock", "dlm_controld", "sbd"},
 		Restart: true,
 		Why:     "the storage of this machine depends on it",
 	},
 	{
-		Names: []string{"automount", "rpc.gssd"},
+		Names: []string{"automount", "rpc.gssd", "gssproxy"},
 		Why:   "what is mounted from other hosts depends on it",
 	},
 	{

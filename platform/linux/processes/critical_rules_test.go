@@ -19,6 +19,8 @@ func TestCriticalProcesses(t *testing.T) {
 		{What: "a VPN that gave up root", Facts: processes.Facts{Name: "openvpn", UserID: 65534, User: "nobody", Executable: "/usr/sbin/openvpn"}, SystemFile: true, Critical: true},
 		{What: "a VPN of root", Facts: processes.Facts{Name: "tailscaled", Executable: "/usr/sbin/tailscaled"}, SystemFile: true, Critical: true},
 		{What: "a user's own VPN", Facts: processes.Facts{Name: "openvpn", UserID: 1000, User: "bob", Executable: "/usr/sbin/openvpn"}, SystemFile: true},
+		{What: "logins in a browser", Facts: processes.Facts{Name: "cockpit-ws", UserID: 120, User: "cockpit-ws", Executable: "/usr/lib/cockpit/cockpit-ws"}, SystemFile: true, Critical: true},
+		{What: "what fences this machine", Facts: processes.Facts{Name: "sanlock", Executable: "/usr/sbin/sanlock"}, SystemFile: true, Critical: true},
 		{What: "a console", Facts: processes.Facts{Name: "agetty", Executable: "/sbin/agetty"}, SystemFile: true, Critical: true},
 		{What: "a login at it", Facts: processes.Facts{Name: "login", Executable: "/bin/login"}, SystemFile: true, Critical: true},
 		{What: "remote desktops", Facts: processes.Facts{Name: "xrdp", UserID: 118, User: "xrdp", Executable: "/usr/sbin/xrdp"}, SystemFile: true, Critical: true},
