@@ -13,6 +13,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 
 	"sentinel/internal/processes"
+	"sentinel/internal/sshserver"
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/sessions"
@@ -118,7 +119,8 @@ func below(name, dir string) (string, bool) {
 
 // loggedIn reports that a process descends from the login of a person. The session manager says so by the
 // control group, which no user leaves (systemd.special(7)); without one the terminal does, where it is that
-// of a record of its user. Everybody can make terminals.
+// of a record of its user and root's program that lets people in is above. Everybody can make terminals, and
+// has utempter(1) record a login at them.
 func (s *Source) loggedIn(c processes.Claim) bool {
 	group, err := s.proc.ControlGroup(c.PID)
 	if rest, ok := strings.CutPrefix(group, "/user.slice/user-"); ok && err == nil {
@@ -139,5 +141,36 @@ func (s *Source) atRecordedTerminal(c processes.Claim) bool {
 	}
 	terminal, _ := sessions.Terminal(p.Terminal)
 	names, err := s.names()
-	return err == nil && sessions.At(s.root, terminal, names.Name(c.UserID))
+	return err == nil && sessions.At(s.root, terminal, names.Name(c.UserID)) && s.belowLogin(p.ParentPID)
+}
+
+// loginServers are the programs of root that start something for a person once they know who it is.
+var loginServers = append(sshserver.Names(), "login", "gdm-session-worker", "sddm-helper", "lightdm", "lxdm", "xdm", "greetd", "xrdp-sesman")
+
+// maxAbove bounds how far up a login is looked for. Who nests deeper loses an excuse.
+const maxAbove = 64
+
+// belowLogin reports that a process or one above it is such a program.
+func (s *Source) belowLogin(pid int) bool {
+	for range maxAbove {
+		p, err := s.proc.Process(pid)
+		if err != nil || pid <= system {
+			return false
+		}
+		if s.letsIn(pid) {
+			return true
+		}
+		pid = p.ParentPID
+	}
+	return false
+}
+
+func (s *Source) letsIn(pid int) bool {
+	owner := s.owner()
+	uid, err := s.proc.UID(pid)
+	if err != nil || uid != owner {
+		return false
+	}
+	p, err := s.proc.Program(pid, owner)
+	return err == nil && p.System && slices.Contains(loginServers, p.Name())
 }

@@ -5,11 +5,16 @@
 package processes
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/moby/sys/mountinfo"
@@ -59,6 +64,58 @@ func TestWhoDescendsFromALogin(t *testing.T) {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
+}
+
+// Programs that any user can run record a login at a terminal of theirs. What counts is that root's program that lets
+// people in is above, too.
+func TestARecordOfALoginIsNoLogin(t *testing.T) {
+	self := strconv.Itoa(os.Getuid())
+	const ann, away = "54321", "pts/9"
+	for what, c := range map[string]struct {
+		above, uid, at string
+		want           bool
+	}{
+		"below sshd of root":              {"/usr/sbin/sshd", self, "pts/1", true},
+		"below the part of a session":     {"/usr/lib/openssh/sshd-session", self, "pts/1", true},
+		"below login":                     {"/bin/login", self, "pts/1", true},
+		"at another terminal":             {"/usr/sbin/sshd", self, away, false},
+		"a job of cron":                   {"/usr/sbin/cron", self, "pts/1", false},
+		"below a server of the user's":    {"/usr/sbin/sshd", ann, "pts/1", false},
+		"below a program that has a name": {"/home/sshd", self, "pts/1", false},
+	} {
+		root := testenv.Plant(t, map[string]string{
+			"etc/passwd": "ann:x:" + ann + ":1::/:/bin/sh\n", "run/utmp": recordOf(c.at, "ann"),
+			"usr/sbin/sshd": "", "usr/lib/openssh/sshd-session": "", "bin/login": "", "usr/sbin/cron": "", "home/sshd": "",
+			"proc/7/cgroup": "0::/\n", "proc/7/stat": statAt(7, 6), "proc/6/stat": statAt(6, 5), "proc/5/stat": statAt(5, 1), "proc/1/stat": statAt(1, 0),
+			"proc/5/status": "Uid:\t" + c.uid + "\t" + c.uid + "\t" + c.uid + "\t" + c.uid + "\n", "proc/6/status": "Uid:\t" + ann + "\t0\t0\t0\n",
+		})
+		err := errors.Join(os.Chmod(filepath.Join(root, "home"), 0o777), os.Symlink(c.above, filepath.Join(root, "proc/5/exe")), os.Symlink(c.above, filepath.Join(root, "proc/6/exe")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := New(root).loggedIn(processes.Claim{PID: 7, UserID: 54321}); got != c.want {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}
+
+// statAt is a process at pts/1.
+func statAt(pid, parent int) string {
+	return fmt.Sprintf("%d (x) S %d 7 7 34817 7 0 0 0 0 0 0 0 0 0 20 0 1 0 5%s\n", pid, parent, strings.Repeat(" 0", 31))
+}
+
+// recordOf is a record of utmp(5) of a login that goes on, for this machine.
+func recordOf(terminal, user string) string {
+	size, seconds := 400, 344
+	if slices.Contains([]string{"amd64", "386", "arm"}, runtime.GOARCH) {
+		size, seconds = 384, 340
+	}
+	b := make([]byte, size)
+	binary.NativeEndian.PutUint16(b, 7)
+	copy(b[8:], terminal)
+	copy(b[44:], user)
+	binary.NativeEndian.PutUint32(b[seconds:], 1e9)
+	return string(b)
 }
 
 // Who can put a file where a program was is not excused by one.
