@@ -111,9 +111,9 @@ func (d *loginsDocument) view(p *page) {
 	p.table(titleOf("Failed", len(failed), d.AddressesTotal), []column{{title: "address", whole: true}, {title: "times", right: true}, {title: "users"}, {title: "last"}, {title: ""}}, failed)
 	var last [][]string
 	for _, l := range logins.Newest(d.Last, rows) {
-		last = append(last, []string{known(l.User), known(l.From), known(cmp.Or(l.Method, l.Service, l.Terminal)), whenText(l.At)})
+		last = append(last, []string{known(l.User), known(l.From), known(cmp.Or(l.Method, l.Service, l.Terminal)), whenText(l.At), map[bool]string{true: "only claimed"}[l.Claimed]})
 	}
-	p.table(titleOf("Last logins", len(last), d.LastTotal), []column{{title: "user"}, {title: "from", whole: true}, {title: "by"}, {title: "at"}}, last)
+	p.table(titleOf("Last logins", len(last), d.LastTotal), []column{{title: "user"}, {title: "from", whole: true}, {title: "by"}, {title: "at"}, {title: ""}}, last)
 	d.changes(p, rows)
 	if p.verbose {
 		p.gaps(d.Unavailable)

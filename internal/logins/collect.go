@@ -137,7 +137,8 @@ func (r *Report) take(log Log, err error, o Options) []Event {
 const matched = time.Minute
 
 // list makes the list of logins: of what was logged, and of the records that this has no line for,
-// which reach further back and hold only logins with a terminal.
+// which reach further back and hold only logins with a terminal. A record that any user can have had written says
+// nothing of what was logged.
 func (r *Report) list(events []Event, records []Record) {
 	var logged []Login
 	for _, e := range events {
@@ -146,14 +147,20 @@ func (r *Report) list(events []Event, records []Record) {
 		}
 	}
 	used := make([]bool, len(logged))
+	claims := 0
 	for _, rec := range records {
-		one := Login{User: userText(rec.User), At: moment3339(rec.At), From: addressText(rec.From), Terminal: sanitize.Text(rec.Terminal, 32), Until: moment3339(rec.Until), at: rec.At}
-		if at := find(logged, used, one); at >= 0 {
+		one := Login{User: userText(rec.User), At: moment3339(rec.At), From: addressText(rec.From), Terminal: sanitize.Text(rec.Terminal, 32), Until: moment3339(rec.Until), Claimed: rec.Anybody, at: rec.At}
+		if rec.Anybody {
+			claims++
+		} else if at := find(logged, used, one); at >= 0 {
 			used[at] = true
 			logged[at].Terminal, logged[at].Until, logged[at].From = one.Terminal, one.Until, cmp.Or(logged[at].From, one.From)
 			continue
 		}
 		r.Last = append(r.Last, one)
+	}
+	if claims > 0 {
+		r.Unavailable.Note("last_logins", fmt.Sprintf("%d logins are only claimed: programs that any user can run record such at pseudo-terminals, with any address", claims))
 	}
 	r.Last = slices.Concat([]Login{}, logged, r.Last)
 	slices.SortStableFunc(r.Last, func(a, b Login) int { return b.at.Compare(a.at) })
@@ -288,7 +295,15 @@ func share[T any](r *Report, list []T, rows int, owner func(T) string) []T {
 // in as root by the hundred.
 func ownerOf(user string) string { return "user " + user }
 
-func (l Login) owner() string { return ownerOf(l.User) }
+// ownerOfLogin gives what a user may only claim a share of its own.
+func ownerOfLogin(user string, claimed bool) string {
+	if claimed {
+		return "claims of " + user
+	}
+	return ownerOf(user)
+}
+
+func (l Login) owner() string { return ownerOfLogin(l.User, l.Claimed) }
 
 func (k Key) owner() string { return ownerOf(k.User) }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/sessions"
@@ -239,6 +240,30 @@ func TestChangesOfAccountsAndKeys(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"eve: created with UID=1001", "mira: created, or password changed, on that day"}, got); diff != "" || *r.KeysTotal != 1 || r.Keys[0].Fingerprint != "SHA256:new" {
 		t.Errorf("%+v %s", r.Keys, diff)
+	}
+}
+
+// Any user can have a record written, with any address and at the moment that they log in: it says nothing of a login
+// that was logged, and its rows take none of others.
+func TestRecordsThatAnybodyCanMakeAreClaims(t *testing.T) {
+	const from = "198.51.100.7"
+	at := ago(time.Hour - 2*time.Second)
+	m := made{log: Log{Lines: []Line{sshLine(time.Hour, "Accepted publickey for eve from "+from+" port 1 ssh2: ED25519 SHA256:x")}}}
+	for n := range 30 {
+		m.past = append(m.past, Record{User: "eve", Terminal: "pts/9", From: netip.MustParseAddr("203.0.113.9"), At: ago(time.Duration(n) * time.Minute), Anybody: true})
+	}
+	m.past = append(m.past, Record{User: "eve", Terminal: "pts/8", From: netip.MustParseAddr(from), At: at, Until: at, Anybody: true}, Record{User: "eve", Terminal: "pts/7", At: at, Until: at, Anybody: true},
+		Record{User: "eve", Terminal: "pts/0", From: netip.MustParseAddr(from), At: at, Until: ago(time.Minute)})
+	r := collect(t, m, "")
+	note := answer.Gap{Field: "last_logins", Reason: "32 logins are only claimed: programs that any user can run record such at pseudo-terminals, with any address"}
+	if *r.LastTotal != 33 || !slices.Contains(r.Unavailable, note) {
+		t.Errorf("%d, %v", *r.LastTotal, r.Unavailable)
+	}
+	r.Cut(4)
+	real := slices.DeleteFunc(r.Last, func(l Login) bool { return l.Claimed })
+	want := []Login{{User: "eve", At: "2026-11-23T11:00:00Z", From: from, Service: "ssh", Method: "publickey", Terminal: "pts/0", Until: "2026-11-23T11:59:00Z"}}
+	if diff := cmp.Diff(want, real, cmpopts.IgnoreUnexported(Login{})); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -48,7 +48,12 @@ type Record struct {
 	At             time.Time
 	Until          time.Time // zero while it goes on, and where its end is not known
 	Open           bool
+	// Anybody says that any user of the machine can have had it written, for themselves.
+	Anybody bool
 }
+
+// Owner is whose share of a list the record takes: what a user can have had written takes none of what cannot be.
+func (r Record) Owner() string { return ownerOfLogin(r.User, r.Anybody) }
 
 // An Account is a local one.
 type Account struct {
@@ -148,6 +153,9 @@ type Login struct {
 	Method   string `json:"method,omitempty"`   // such as password, publickey; absent if unknown
 	Terminal string `json:"terminal,omitempty"` // such as pts/0; absent without one
 	Until    string `json:"until,omitempty"`    // RFC 3339, UTC; absent if it goes on or that is not known
+	// Claimed says that this stands in a record alone which the user can have had written without a login, with
+	// any address.
+	Claimed bool `json:"claimed,omitempty"`
 
 	at time.Time
 }

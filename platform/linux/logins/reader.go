@@ -104,8 +104,7 @@ func joined(journal, files logins.Log, span journald.Span) logins.Log {
 
 const (
 	btmpFile = "/var/log/btmp"
-	wtmpFile = "/var/log/wtmp"
-	// maxRecords bounds how many records of a file are read, the last of them: the names that machines
+	// maxRecords bounds how many records of btmp are read, the last of them: the names that machines
 	// on the internet try in a week or more.
 	maxRecords = 20_000
 )
@@ -127,24 +126,51 @@ func (r *Reader) btmp(since time.Time) (logins.Log, error) {
 // most limit in all. from is the time of the first where there are more. What is damaged or not read is noted at a
 // field. Where the file is missing, the error stands beside what was rotated from it.
 func (r *Reader) records(name, field string, since time.Time, limit int) (list []utmp.Record, from time.Time, notes logins.Notes, err error) {
+	full, err := r.backwards(name, field, since, &notes, func(file string) (bool, error) {
+		earlier, damaged, more, err := utmp.Tail(r.path(file), runtime.GOARCH, limit-len(list))
+		noteDamaged(&notes, field, file, damaged)
+		list = append(earlier, list...)
+		return more, err
+	})
+	if full {
+		from = r.first(list)
+	}
+	return list, from, notes, err
+}
+
+// backwards has a file of records read, and those that were rotated from it and written to since a moment, the newest
+// first, until read says that not all was. What cannot be read after the first is noted at a field. Where the file is
+// missing, the error is returned in the end.
+func (r *Reader) backwards(name, field string, since time.Time, notes *logins.Notes, read func(file string) (more bool, err error)) (more bool, err error) {
 	files, missing := r.rotated(name)
 	for i, info := range files {
 		if i > 0 && info.ModTime().Before(since) {
 			break
 		}
-		earlier, more, err := r.recordsOf(filepath.Join(filepath.Dir(name), info.Name()), field, limit-len(list), &notes)
+		file := filepath.Join(filepath.Dir(name), info.Name())
+		packed, err := hostfile.IsPacked(file)
+		if packed || err != nil {
+			err = hostfile.ErrPacked
+		} else {
+			more, err = read(file)
+		}
 		switch {
 		case err != nil && i == 0 && missing == nil:
-			return nil, from, notes, err
+			return false, err
 		case err != nil:
 			notes.Note(field, info.Name()+" is not read: "+hostfile.Reason(err).Error())
-			return list, from, notes, missing
-		}
-		if list = append(earlier, list...); more {
-			return list, r.first(list), notes, missing
+			return false, missing
+		case more:
+			return true, missing
 		}
 	}
-	return list, from, notes, missing
+	return false, missing
+}
+
+func noteDamaged(notes *logins.Notes, field, file string, damaged int) {
+	if damaged > 0 {
+		notes.Note(field, fmt.Sprintf("%s has %d records that are damaged, or of another kind of machine", file, damaged))
+	}
 }
 
 // first is since when records are all that there are, where others before them were not read.
@@ -153,69 +179,4 @@ func (r *Reader) first(list []utmp.Record) time.Time {
 		return r.now()
 	}
 	return list[0].At
-}
-
-// recordsOf reads the last records of one file; more says that there are others before them.
-func (r *Reader) recordsOf(name, field string, limit int, notes *logins.Notes) (list []utmp.Record, more bool, err error) {
-	if packed, err := hostfile.IsPacked(name); packed || err != nil {
-		return nil, false, hostfile.ErrPacked
-	}
-	list, damaged, more, err := utmp.Tail(r.path(name), runtime.GOARCH, limit)
-	if damaged > 0 {
-		notes.Note(field, fmt.Sprintf("%s has %d records that are damaged, or of another kind of machine", name, damaged))
-	}
-	return list, more, err
-}
-
-// Past implements [logins.Source].
-func (r *Reader) Past(context.Context) ([]logins.Record, logins.Notes, error) {
-	list, from, notes, err := r.records(wtmpFile, "last_logins", time.Time{}, maxRecords)
-	switch {
-	case hostfile.Missing(err):
-		notes.Note("last_logins", r.whyNoRecords())
-	case err != nil:
-		return nil, nil, err
-	}
-	if !from.IsZero() {
-		notes.Note("last_logins", "what "+wtmpFile+" had before "+from.UTC().Format(time.RFC3339)+" is more than is read, and not counted")
-	}
-	return pastOf(list), notes, nil
-}
-
-// whyNoRecords explains a missing wtmp: some systems keep the records in databases.
-func (r *Reader) whyNoRecords() string {
-	for _, database := range []string{"/var/lib/wtmpdb/wtmp.db", "/var/lib/lastlog/lastlog2.db"} {
-		if hostfile.Exists(r.path(database)) {
-			return "records of logins are in " + database + ", which is not read; the list is that of the log"
-		}
-	}
-	return "this system keeps no records of logins in " + wtmpFile + "; the list is that of the log"
-}
-
-// pastOf makes logins of records, newest first. A login ends with the next record of its terminal, or
-// with the next start of the machine.
-func pastOf(records []utmp.Record) (past []logins.Record) {
-	open := map[string]int{}
-	end := func(terminal string, at time.Time) {
-		if i, is := open[terminal]; is {
-			past[i].Until, past[i].Open = at, false
-			delete(open, terminal)
-		}
-	}
-	for _, rec := range records {
-		switch rec.Type {
-		case utmp.BootTime:
-			for terminal := range open {
-				end(terminal, rec.At)
-			}
-		case utmp.DeadProcess:
-			end(rec.Terminal, rec.At)
-		case utmp.UserProcess:
-			end(rec.Terminal, rec.At)
-			open[rec.Terminal] = len(past)
-			past = append(past, logins.Record{User: rec.User, Terminal: rec.Terminal, From: rec.From, At: rec.At, Open: true})
-		}
-	}
-	slices.Reverse(past)
-	return past
 }

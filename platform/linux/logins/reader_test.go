@@ -394,36 +394,6 @@ func TestLoginsEndWithTheirTerminalOrTheMachine(t *testing.T) {
 	}
 }
 
-// Who logs in without end pushes nobody out before the bound of what is read, which is said.
-func TestLoginsOfOneUserHideNobody(t *testing.T) {
-	hour := func(h int) time.Time { return time.Unix(now.Unix(), 0).Add(time.Duration(h) * time.Hour) }
-	mira := record(7, "tty1", "mira", "", hour(-9)) + record(8, "tty1", "", "", hour(-8))
-	eve := record(7, "pts/0", "eve", "", hour(-7)) + record(8, "pts/0", "", "", hour(-6))
-	gap := "what /var/log/wtmp had before 2026-11-23T05:00:00Z is more than is read, and not counted"
-	for what, c := range map[string]struct {
-		files  map[string]string
-		logins int
-		mira   bool
-		note   string
-	}{
-		"very many":          {map[string]string{"var/log/wtmp": mira + strings.Repeat(eve, 6000)}, 6001, true, ""},
-		"too many":           {map[string]string{"var/log/wtmp": mira + strings.Repeat(eve, maxRecords/2)}, maxRecords / 2, false, gap},
-		"and before":         {map[string]string{"var/log/wtmp": strings.Repeat(eve, maxRecords/2), "var/log/wtmp.1": mira}, maxRecords / 2, false, gap},
-		"in what is rotated": {map[string]string{"var/log/wtmp": strings.Repeat(eve, 6000), "var/log/wtmp-20261101": mira}, 6001, true, ""},
-		"and compressed":     {map[string]string{"var/log/wtmp": eve, "var/log/wtmp.1.gz": "x"}, 1, false, "wtmp.1.gz is not read: it is compressed in a way that is not read"},
-	} {
-		list, notes, err := New(testenv.Plant(t, c.files), nil, func() time.Time { return now }).Past(t.Context())
-		var said string
-		for _, n := range notes {
-			said += n.Reason
-		}
-		found := slices.ContainsFunc(list, func(r logins.Record) bool { return r.User == "mira" })
-		if err != nil || len(list) != c.logins || found != c.mira || said != c.note {
-			t.Errorf("%s: %v, %d logins, of mira: %v, %q", what, err, len(list), found, said)
-		}
-	}
-}
-
 // Records of failed logins are rotated each month.
 func TestFailedLoginsThatWereRotatedAreRead(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{

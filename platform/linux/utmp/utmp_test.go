@@ -67,6 +67,58 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+// What programs of Debian 12 were seen to write at a pseudo-terminal: sshd, login of shadow, and utempter for whoever
+// asks, with an address in place of the host.
+func TestWhatAnybodyCanHaveWritten(t *testing.T) {
+	address := []byte{198, 51, 100, 7}
+	for what, c := range map[string]struct {
+		kind               int
+		terminal, id, user string
+		address            []byte
+		want               bool
+	}{
+		"a login of sshd":            {UserProcess, "pts/0", "ts/0", "mira", address, false},
+		"the end of one":             {DeadProcess, "pts/0", "", "", nil, false},
+		"a login of login":           {UserProcess, "pts/0", "", "mira", nil, false},
+		"one of utempter":            {UserProcess, "pts/0", "ts/0", "mira", nil, true},
+		"the end of that":            {DeadProcess, "pts/0", "ts/0", "mira", nil, true},
+		"a login at a console":       {UserProcess, "tty1", "tty1", "mira", nil, false},
+		"the end of one, by systemd": {DeadProcess, "tty1", "tty1", "", nil, false},
+	} {
+		raw := record(runtime.GOARCH, c.kind, c.terminal, c.user, "198.51.100.7", c.address, 1e9)
+		copy(raw[40:44], c.id)
+		if list, _ := Parse(raw, runtime.GOARCH, 1); len(list) != 1 || list[0].Anybody != c.want {
+			t.Errorf("%s: %+v", what, list)
+		}
+	}
+}
+
+func TestRecordsAreReadFromTheEnd(t *testing.T) {
+	const count = 2*pieceRecords + 3
+	var raw []byte
+	for n := range count {
+		raw = append(raw, record("amd64", UserProcess, "pts/0", "u"+strconv.Itoa(n), "", nil, 1e9)...)
+	}
+	size := int64(layoutOf("amd64").size)
+	raw = append(raw, record("amd64", 77, "", "", "", nil, 1e9)...)
+	file := filepath.Join(t.TempDir(), "wtmp")
+	if err := os.WriteFile(file, append(raw, "cut off"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[int64]int{1 << 40: count, (count + 1) * size: count, (count+1)*size - 1: count - 1, 3*size + 5: 2, 5: 0} {
+		var users []string
+		read, damaged, more, err := Back(file, "amd64", limit, func(r Record) { users = append(users, r.User) })
+		if err != nil || len(users) != want || more != (want < count) || read > limit || read != min(limit/size, count+1)*size || damaged != min(1, int(read))+1 {
+			t.Fatalf("%d: %d records of %d bytes, %d damaged, more: %v, %v", limit, len(users), read, damaged, more, err)
+		}
+		for i, u := range users {
+			if u != "u"+strconv.Itoa(count-1-i) {
+				t.Fatalf("%d: %s at %d", limit, u, i)
+			}
+		}
+	}
+}
+
 // What utmpdump(1) writes is what Parse reads.
 func TestRecordsOfRealPrograms(t *testing.T) {
 	program := testenv.Program(t, "utmpdump", "util-linux")
