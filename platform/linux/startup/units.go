@@ -118,6 +118,10 @@ func (s *survey) scanName(set *unitSet, directory, name string) {
 	}
 }
 
+// transientUnits is where units are that were made while systemd runs (systemd-run(1)). They were started then: whether
+// anything starts them says nothing.
+const transientUnits = "/run/systemd/transient/"
+
 // unitFile notes a unit, an alias of one or a mask.
 func (s *survey) unitFile(set *unitSet, file, name string) {
 	vendor := slices.ContainsFunc(vendorUnits, func(dir string) bool { return strings.HasPrefix(file, dir) })
@@ -140,7 +144,7 @@ func (s *survey) unitFile(set *unitSet, file, name string) {
 		}
 	}
 	set.files[name] = file
-	set.own[name] = !vendor && (path.Ext(name) != ".service" || !strings.HasPrefix(file, "/run/systemd/transient/"))
+	set.own[name] = !vendor && (path.Ext(name) != ".service" || !strings.HasPrefix(file, transientUnits))
 }
 
 // linkOf returns where a link of a directory of units leads, and whether that is in one of them: a link to
@@ -242,7 +246,10 @@ func (s *survey) unitEntry(set *unitSet, name string, kind startup.Kind) {
 		return
 	}
 	u := s.effective(set, name)
-	e := startup.Entry{Kind: kind, Name: name, Identity: name, When: strings.Join(u.triggers, ", "), User: u.user, Enabled: new(set.enabled[name])}
+	e := startup.Entry{Kind: kind, Name: name, Identity: name, When: strings.Join(u.triggers, ", "), User: u.user}
+	if set.enabled[name] || !strings.HasPrefix(from, transientUnits) {
+		e.Enabled = new(set.enabled[name])
+	}
 	if kind == "" {
 		e.Kind = unitKinds[path.Ext(name)]
 	}

@@ -105,7 +105,7 @@ func (s *survey) homeUnits(m *manager) {
 			s.homeUnit(m, f, unitName+": "+path.Base(name), u, nil, s.programsOf(m, unitName, f))
 		case isGroup(unitName) && len(u.wants) == 0: // it has nothing started
 		case !m.isPassing(unitName, path.Dir(name)) && !s.isListed(path.Dir(name), u):
-			s.homeUnit(m, f, unitName, u, m.isEnabled(unitName), s.startedBy(m, unitName, f))
+			s.homeUnit(m, f, unitName, u, m.isEnabled(unitName, path.Dir(name)), s.startedBy(m, unitName, f))
 		}
 	}
 }
@@ -186,9 +186,9 @@ func (m *manager) start(names []string) {
 	}
 }
 
-// isEnabled reports whether something starts a unit; nil if that is not known.
-func (m *manager) isEnabled(unit string) *bool {
-	if !m.enabled[unit] && (m.cut || m.wanted[unit]) {
+// isEnabled reports whether something starts a unit; nil if that is not known, and of [transientUnits] of the user.
+func (m *manager) isEnabled(unit, directory string) *bool {
+	if !m.enabled[unit] && (m.cut || m.wanted[unit] || isTransient(directory)) {
 		return nil
 	}
 	return new(m.enabled[unit])
@@ -196,7 +196,11 @@ func (m *manager) isEnabled(unit string) *bool {
 
 // isPassing reports whether a unit is one that was started by hand and is gone when it ends.
 func (m *manager) isPassing(unit, directory string) bool {
-	return strings.HasPrefix(directory, runtimePlace+"/") && path.Base(directory) == "transient" && path.Ext(unit) == ".service" && !m.enabled[unit] && !m.wanted[unit]
+	return isTransient(directory) && path.Ext(unit) == ".service" && !m.enabled[unit] && !m.wanted[unit]
+}
+
+func isTransient(directory string) bool {
+	return strings.HasPrefix(directory, runtimePlace+"/") && path.Base(directory) == "transient"
 }
 
 // generated are the settings of a unit that systemd-xdg-autostart-generator(8) makes.
