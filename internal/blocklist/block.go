@@ -84,6 +84,7 @@ func (l *List) PlanBlock(ctx context.Context, r Request) (*BlockPlan, error) {
 // again under the lock.
 func (b *BlockPlan) check(ctx context.Context, on depends) error {
 	var err error
+	b.on = on
 	if b.overruled, err = b.list.checkAllowed(ctx, b.entry.Address, b.request, on); err != nil {
 		return err
 	}
@@ -150,15 +151,24 @@ func (b *BlockPlan) Reapplies() (ends string, reapplies bool) {
 	return row(b.entry).ExpiresAt, b.reapplies
 }
 
+// A BlockPreview is what is known of a block before.
+type BlockPreview struct {
+	Row
+	Warnings []string `json:"warnings"`
+}
+
 // Preview returns the block as it would be listed. It is not known while the file
 // is damaged.
-func (b *BlockPlan) Preview() (expected Row, known bool) { return row(b.entry), b.damage == nil }
+func (b *BlockPlan) Preview() (expected BlockPreview, known bool) {
+	return BlockPreview{row(b.entry), b.foreseen(b.entries())}, b.damage == nil
+}
 
-// Summary says in a sentence what Do would do.
+// Summary says what Do would do, with all that is known before of what it would warn of: whoever is asked reads
+// nothing else.
 func (b *BlockPlan) Summary() string {
 	where := fmt.Sprintf("%s with %s (%s)", b.entry.Address, b.backend.Name(), strings.Join(b.backend.Abilities().Directions, ", "))
 	besides := b.despite()
-	if text := b.SideEffect(); text != "" {
+	for _, text := range b.foreseen(b.entries()) {
 		besides += " " + text
 	}
 	switch {
@@ -200,18 +210,54 @@ func (b *BlockPlan) SideEffect() string {
 	return b.backend.Abilities().SideEffect
 }
 
+// Unseen says what the block may end that is not known, in sentences.
+func (b *BlockPlan) Unseen() (list []string) {
+	for _, p := range b.on.protected {
+		if p.Unseen != "" {
+			list = append(list, warning("Sessions may end with it: "+p.Unseen+"."))
+		}
+	}
+	return list
+}
+
+// foreseen lists what the answer warns of and is known before; entries are the list with this block.
+func (b *BlockPlan) foreseen(entries []entry) []string {
+	can, list := b.backend.Abilities(), append([]string{}, b.Unseen()...)
+	if text := b.SideEffect(); text != "" {
+		list = append(list, text)
+	}
+	if can.Beyond != "" {
+		list = append(list, can.Beyond)
+	}
+	if b.reapplies {
+		list = append(list, "It was on the list already: its reason, author and end are those of then; to change them, unblock it and block it again.")
+	}
+	if !can.Expires && !b.entry.Ends.IsZero() {
+		list = append(list, b.backend.Name()+" cannot end a block by itself; the timer of sentinel does, within a minute.")
+	}
+	if n := len(entries) - 1; b.known.missing && n > 0 {
+		list = append(list, "The packet filter drops addresses and there was no list: "+humanize.Count(n, "address is", "addresses are")+" taken over into a new one.")
+	}
+	return append(list, sizeWarnings(b.backend, entries)...)
+}
+
+// entries are the list with this block.
+func (b *BlockPlan) entries() []entry {
+	return append(without(current(b.known.entries, b.backend, b.list.now()), b.entry.Address), b.entry)
+}
+
 // Do carries the block out and reads it back. Until the list is written it ends
 // with ctx; after that it finishes or takes back what it did. It checks again what PlanBlock
 // checked and fails in the same ways, with STATE_CORRUPT when it quarantined a damaged file,
 // and with FIREWALL_FAILED when the packet filter refuses.
 func (b *BlockPlan) Do(ctx context.Context) (BlockResult, error) {
-	b.on = b.list.dependencies(ctx)
+	on := b.list.dependencies(ctx)
 	release, err := b.list.lock(ctx)
 	if err != nil {
 		return BlockResult{}, err
 	}
 	defer release()
-	if err := b.check(ctx, b.on); err != nil {
+	if err := b.check(ctx, on); err != nil {
 		return BlockResult{}, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -227,7 +273,7 @@ func (b *BlockPlan) Do(ctx context.Context) (BlockResult, error) {
 
 func (b *BlockPlan) apply(ctx context.Context) (BlockResult, error) {
 	l, a := b.list, b.entry.Address
-	entries := append(without(current(b.known.entries, b.backend, l.now()), a), b.entry)
+	entries := b.entries()
 	if err := l.save(entries); err != nil {
 		return BlockResult{}, notWritten(err)
 	}
@@ -263,34 +309,16 @@ func add(first, second *int) *int {
 }
 
 func (b *BlockPlan) answer(ctx context.Context, entries []entry, cut *int, uncut error) BlockResult {
-	can := b.backend.Abilities()
 	d := BlockResult{
-		Row: row(b.entry), Backend: b.backend.Name(), Directions: can.Directions,
-		ConnectionsCut: cut, Reapplied: b.reapplies, Warnings: sizeWarnings(b.backend, entries),
+		Row: row(b.entry), Backend: b.backend.Name(), Directions: b.backend.Abilities().Directions,
+		ConnectionsCut: cut, Reapplied: b.reapplies, Warnings: []string{},
 	}
 	d.InKernel = new(true)
-	if text := b.SideEffect(); text != "" {
+	for _, text := range b.foreseen(entries) {
 		d.warn(text)
-	}
-	if can.Beyond != "" {
-		d.warn(can.Beyond)
-	}
-	if b.reapplies {
-		d.warn("It was on the list already: its reason, author and end are those of then; to change them, unblock it and block it again.")
 	}
 	if uncut != nil {
 		d.warn("Open connections could not be ended, though their packets are dropped: " + uncut.Error())
-	}
-	if !can.Expires && !b.entry.Ends.IsZero() {
-		d.warn(b.backend.Name() + " cannot end a block by itself; the timer of sentinel does, within a minute.")
-	}
-	if n := len(entries) - 1; b.known.missing && n > 0 {
-		d.warn("There was no list, though the packet filter drops addresses; a new one was made, with " + humanize.Count(n, "address", "addresses") + " taken over from it.")
-	}
-	for _, p := range b.on.protected {
-		if p.Unseen != "" {
-			d.warn("Sessions may end with it: " + p.Unseen + ".")
-		}
 	}
 	if !b.before.effective && len(entries) > 1 {
 		d.warn(b.reload(ctx))

@@ -447,6 +447,49 @@ func TestWhatABackendCannotDoIsSaid(t *testing.T) {
 	}
 }
 
+// Whoever is asked reads the dry run alone, so all that is known before stands there.
+func TestADryRunSaysWhatTheAnswerWarnsOf(t *testing.T) {
+	gone := func(m *machine) { m.held[netip.MustParseAddr("203.0.113.8")] = time.Time{} }
+	for name, c := range map[string]struct {
+		can   Abilities
+		ttl   time.Duration
+		setUp func(m *machine)
+		want  []string
+	}{
+		"nothing":           {can: Abilities{Expires: true}, want: []string{}},
+		"beyond it":         {can: Abilities{Expires: true, Beyond: "Bridges are beyond it."}, want: []string{"Bridges are beyond it."}},
+		"the first":         {can: Abilities{Expires: true, SideEffect: "The relay goes off."}, want: []string{"The relay goes off."}},
+		"no ends":           {ttl: day, want: []string{"fake cannot end a block by itself; the timer of sentinel does, within a minute."}},
+		"an end not needed": {want: []string{}},
+		"the list is lost": {can: Abilities{Expires: true}, setUp: gone, want: []string{
+			"The packet filter drops addresses and there was no list: 1 address is taken over into a new one.",
+		}},
+		"too many": {can: Abilities{Expires: true, Most: 1}, setUp: gone, want: []string{
+			"The packet filter drops addresses and there was no list: 1 address is taken over into a new one.",
+			"fake looks through all 2 addresses for every packet; beyond 1 that slows the network down. nftables does not.",
+		}},
+	} {
+		m := newMachine()
+		if m.can, m.rules = c.can, c.can.SideEffect == ""; c.setUp != nil {
+			c.setUp(m)
+		}
+		plan, err := m.on(t).PlanBlock(t.Context(), Request{Address: "203.0.113.7", TTL: c.ttl})
+		must(t, err)
+		same(t, name+": of the dry run", previewed(plan), c.want)
+		if !strings.HasSuffix(plan.Summary(), strings.Join(append([]string{"cut its open connections."}, c.want...), " ")) {
+			t.Errorf("%s: %q", name, plan.Summary())
+		}
+		done, err := plan.Do(t.Context())
+		must(t, err)
+		same(t, name+": of the answer", done.Warnings, c.want)
+	}
+}
+
+func previewed(plan *BlockPlan) []string {
+	expected, _ := plan.Preview()
+	return expected.Warnings
+}
+
 func TestFullListTakesNoMore(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)

@@ -129,8 +129,14 @@ func TestABlockSaysWhichSessionsAreNotSeen(t *testing.T) {
 	if m.protected, err = ProtectSessions(seen); err != nil {
 		t.Fatal(err)
 	}
-	d, err := block(t, m.on(t), Request{Address: "203.0.113.9"})
-	if want := "Sessions may end with it: with whom bash (PID 3) is connected is not seen from here."; err != nil || !slices.Equal(d.Warnings, []string{want}) {
+	const want = "Sessions may end with it: with whom bash (PID 3) is connected is not seen from here."
+	plan, err := m.on(t).PlanBlock(t.Context(), Request{Address: "203.0.113.9"})
+	must(t, err)
+	if !strings.HasSuffix(plan.Summary(), "cut its open connections. "+want) {
+		t.Errorf("who is asked reads %q, want it with %q", plan.Summary(), want)
+	}
+	d, err := plan.Do(t.Context())
+	if err != nil || !slices.Equal(d.Warnings, []string{want}) {
 		t.Errorf("%v, %q, want %q", err, d.Warnings, want)
 	}
 }

@@ -55,7 +55,7 @@ func planBlock(ctx context.Context, s session, call invocation) (change, error) 
 	if known {
 		c.preview = expected
 	}
-	if plan.SideEffect() != "" {
+	if plan.SideEffect() != "" || len(plan.Unseen()) > 0 {
 		c.question = "Block it?"
 	}
 	return c, nil
