@@ -40,6 +40,11 @@ func (j *Journal) appendLocked(ctx context.Context, r Record, limits []*Limit, a
 	if err := directory(j.headDir, 0o755); err != nil { // other users read other files in it
 		return Head{}, nil, err
 	}
+	pass, err := j.turn(ctx, r, limits)
+	if err != nil {
+		return Head{}, nil, err
+	}
+	defer pass()
 	release, err := j.lock(ctx)
 	if err != nil {
 		return Head{}, nil, err

@@ -17,6 +17,7 @@ import (
 const (
 	currentName   = "journal.jsonl"
 	lockName      = "journal.lock"
+	turnPrefix    = "journal-turn-" // in the directory of the head, which holds any number of files
 	rotatedPrefix = "journal-"
 	rotatedSuffix = ".jsonl"
 	maxNames      = 1000

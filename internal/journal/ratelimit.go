@@ -12,7 +12,7 @@ import (
 )
 
 // A Limit bounds how many intents may begin within a period. It is checked under
-// the lock of the append, so that concurrent processes cannot exceed it together.
+// the lock of the append, so that concurrent processes cannot exceed it together; a refusal may come before (turn.go).
 type Limit struct {
 	Most   int
 	Within time.Duration

@@ -11,7 +11,7 @@ if [ -d /run/systemd/system ]; then
 fi
 case "$1" in
   purge | 0)
-    rm -f /var/lib/sentinel/units /var/lib/sentinel/offered
+    rm -f /var/lib/sentinel/units /var/lib/sentinel/offered /var/lib/sentinel/journal-turn-*.lock
     # rpm has no purge: there the lists apply again after the next installation.
     [ "$1" != purge ] || rm -rf /var/lib/sentinel/blocklist.json* /var/lib/sentinel/.blocklist.json* /var/lib/sentinel/firewall*.json* /var/lib/sentinel/.firewall*.json* /var/lib/sentinel/audit*.json* /var/lib/sentinel/startup*.json* /var/lib/sentinel/logins*.json* /var/lib/sentinel/disk_usage*.json* /var/lib/sentinel/reported.json* /var/lib/sentinel/recorder
     [ -n "$(find /var/log/sentinel -maxdepth 1 -name 'journal*' 2>/dev/null)" ] || rm -f /var/lib/sentinel/journal-key /var/lib/sentinel/journal-head

@@ -165,7 +165,7 @@ func TestPurgeLeavesTheKeyOfAJournalThatIsThere(t *testing.T) {
 			must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"))
 			must(t, os.Mkdir(dir+"/sentinel", 0o755))
 		}
-		for _, name := range []string{"journal-key", "journal-head"} {
+		for _, name := range []string{"journal-key", "journal-head", "journal-turn-1000.lock"} {
 			must(t, os.WriteFile("/var/lib/sentinel/"+name, nil, 0o600))
 		}
 		if journal != "" {
@@ -179,6 +179,9 @@ func TestPurgeLeavesTheKeyOfAJournalThatIsThere(t *testing.T) {
 		_, err := os.Stat("/var/lib/sentinel/journal-key")
 		if _, there := os.Stat("/var/lib/sentinel"); (err == nil) != stays || (there == nil) != stays {
 			t.Errorf("beside %q the key stays: %t, the directory: %t; want %t", journal, err == nil, there == nil, stays)
+		}
+		if _, err := os.Stat("/var/lib/sentinel/journal-turn-1000.lock"); err == nil {
+			t.Errorf("beside %q the lock of a user stays", journal)
 		}
 		for _, dir := range []string{"/var/lib", "/var/log"} {
 			must(t, unix.Unmount(dir, unix.MNT_DETACH))
