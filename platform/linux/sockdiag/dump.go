@@ -33,15 +33,11 @@ func DumpTraffic(ctx context.Context, visit func(Socket)) error {
 }
 
 func dump(ctx context.Context, protocol, attributes uint8, visit func(Socket)) error {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+	fd, err := open()
 	if err != nil {
-		return fmt.Errorf("open sock_diag: %w", err)
+		return err
 	}
 	defer unix.Close(fd) //nolint:errcheck // nothing was written that could be lost
-	limit := unix.NsecToTimeval(replyLimit.Nanoseconds())
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
-		return fmt.Errorf("open sock_diag: %w", err)
-	}
 	buf := make([]byte, bufferSize)
 	for _, family := range []uint8{familyInet, familyInet6} {
 		if err := dumpFamily(ctx, fd, request(family, protocol, attributes), buf, visit); err != nil {
@@ -49,6 +45,20 @@ func dump(ctx context.Context, protocol, attributes uint8, visit func(Socket)) e
 		}
 	}
 	return nil
+}
+
+// open makes a socket to ask by.
+func open() (fd int, err error) {
+	fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+	if err != nil {
+		return -1, fmt.Errorf("open sock_diag: %w", err)
+	}
+	limit := unix.NsecToTimeval(replyLimit.Nanoseconds())
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
+		unix.Close(fd) //nolint:errcheck // nothing was written that could be lost
+		return -1, fmt.Errorf("open sock_diag: %w", err)
+	}
+	return fd, nil
 }
 
 func dumpFamily(ctx context.Context, fd int, ask, buf []byte, visit func(Socket)) error {
