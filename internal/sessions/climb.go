@@ -40,6 +40,9 @@ func (f *finder) caller() []seed {
 			return []seed{{pid: pid}}
 		}
 	}
+	if over := f.cameOver(f.line); over != nil && f.describe(over.pid).System {
+		return []seed{{pid: over.pid}}
+	}
 	return nil
 }
 
@@ -141,7 +144,7 @@ func (f *finder) idle(pid int) bool {
 	own := f.open(pid)
 	network := map[SocketID]bool{}
 	for _, id := range own.Sockets {
-		if k, known := f.sockets[id]; known {
+		if k, known := f.sockets[id]; known && k.Peer == 0 {
 			network[k.connection()] = true
 		}
 	}
@@ -264,6 +267,11 @@ func (f *finder) choose(line []int, first int) (chosen *holding, trusted bool) {
 		}
 	}
 	own := len(line) > 0 && slices.Contains(f.line, line[0])
+	if own {
+		if over := f.cameOver(line); over != nil {
+			return over, f.letIn(over.pid, first)
+		}
+	}
 	for _, pid := range line {
 		if !own && !f.ofSystem(pid) {
 			continue

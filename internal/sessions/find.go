@@ -31,6 +31,7 @@ func Find(ctx context.Context, source Source) (*Model, error) {
 		return nil, err
 	}
 	f := newFinder(ctx, source, snapshot)
+	f.callerUIDs = f.callers().uids
 	for _, s := range f.seeds() {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -46,7 +47,6 @@ func Find(ctx context.Context, source Source) (*Model, error) {
 		f.follow(l)
 	}
 	f.attach()
-	f.callerUIDs = f.callers().uids
 	f.findListeners()
 	f.findPrompts()
 	f.rememberServers()
@@ -124,6 +124,9 @@ type finder struct {
 	aboveUnseen map[int]bool        // those and their ancestors
 	listeners   map[Port]*Claim     // ports whose servers are still to be found
 	linked      map[Connection]bool // those of the model
+	local, lead map[int][]SocketID  // Unix sockets of a process that came in, and those that lead to the network
+	led         int                 // for how many processes that was looked for
+	missed      bool                // whether something of that was not looked at
 	model       *Model
 }
 
@@ -132,7 +135,7 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 		ctx: ctx, source: source, snapshot: s, register: newRegister(s.Logins),
 		processes: map[int]Process{}, children: map[int][]int{},
 		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, began: map[ends][]SocketID{}, listening: map[place][]Socket{}, doors: map[door]bool{},
-		carriers: map[int][]SocketID{}, came: map[int]*holding{}, all: map[int]*holding{}, shared: map[int]*holding{}, sharedAll: map[int][]SocketID{}, around: map[int][]SocketID{}, ways: map[proxy]ways{}, containers: map[netip.Addr]contained{}, linked: map[Connection]bool{}, apart: map[int][]int{},
+		carriers: map[int][]SocketID{}, came: map[int]*holding{}, all: map[int]*holding{}, shared: map[int]*holding{}, sharedAll: map[int][]SocketID{}, around: map[int][]SocketID{}, ways: map[proxy]ways{}, containers: map[netip.Addr]contained{}, linked: map[Connection]bool{}, apart: map[int][]int{}, local: map[int][]SocketID{}, lead: map[int][]SocketID{},
 		addresses: map[Space]map[netip.Addr]bool{0: set(s.Addresses)}, files: map[int]Files{}, unread: map[int]error{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{}, aboveUnseen: map[int]bool{}, vouched: map[*Session]bool{},
 		model: &Model{Addresses: map[netip.Addr]Claim{}, Processes: map[int]Claim{}, Units: map[string]Claim{}, Ports: map[Port]Claim{}},
 	}
@@ -189,6 +192,9 @@ func (f *finder) here(space Space, a netip.Addr) bool {
 // inside reports whether a connection stays on this machine. Addresses that are routed to it need be on
 // none of its interfaces (ip-route(8), "local"), and then the socket at the other end tells.
 func (f *finder) inside(k Socket) bool {
+	if k.Peer != 0 {
+		return true
+	}
 	if k.Remote.Port() == 0 {
 		return false
 	}
@@ -200,6 +206,9 @@ func (f *finder) inside(k Socket) bool {
 // this run's network namespace where the connection is of another, or in that of a container. Anybody can begin a connection, and
 // make one of UDP, whose ends are those of somebody else's (IPV6_FREEBIND of ipv6(7)).
 func (f *finder) otherEnd(k Socket) (id SocketID, known bool) {
+	if k.Peer != 0 {
+		return k.Peer, true
+	}
 	if k.Protocol == "udp" && !f.here(k.Space, k.Remote.Addr()) {
 		return 0, false
 	}

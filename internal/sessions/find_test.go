@@ -32,6 +32,9 @@ type machine struct {
 	unread    map[int]bool           // processes whose files are not all read
 	skipped   *SkippedError          // why something is not read
 	opened    []int
+	unix      map[SocketID]Socket
+	unixErr   error
+	asked     []SocketID // about Unix sockets
 }
 
 func (m *machine) Read(context.Context) (Snapshot, error) { return m.Snapshot, nil }
@@ -65,6 +68,15 @@ func (m *machine) Traffic(context.Context) (map[SocketID]Traffic, error) {
 }
 func (m *machine) Tunnels(context.Context, Connection) ([]Tunnel, error) {
 	return m.tunnels, nil
+}
+func (m *machine) Unix(_ context.Context, list []SocketID) (found []Socket, err error) {
+	m.asked = append(m.asked, list...)
+	for _, id := range list {
+		if k, ok := m.unix[id]; ok {
+			found = append(found, k)
+		}
+	}
+	return found, m.unixErr
 }
 func (m *machine) Container(_ context.Context, host netip.Addr) (Container, bool, error) {
 	c := m.inside[host]

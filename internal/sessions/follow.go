@@ -189,7 +189,7 @@ func (w *walk) through(inside []Socket) {
 	holders, err := w.source.Holders(w.ctx, others)
 	for _, k := range others {
 		if len(holders[k.ID]) == 0 {
-			why := fmt.Sprintf("who holds the other end of the connection from %s is not known", k.Local)
+			why := fmt.Sprintf("who holds the other end of %s is not known", origin(k))
 			if err != nil {
 				why += fmt.Sprintf(" (%v)", err)
 				w.to.skip(err)
@@ -197,9 +197,19 @@ func (w *walk) through(inside []Socket) {
 			w.to.gaps = append(w.to.gaps, why)
 		}
 		for _, pid := range holders[k.ID] {
-			w.relay(pid, k.ID)
+			if k.Peer == 0 || w.passesOn(pid, 0) {
+				w.relay(pid, k.ID)
+			}
 		}
 	}
+}
+
+// origin names a connection by the end that it came from.
+func origin(k Socket) string {
+	if k.Peer != 0 {
+		return "a Unix socket"
+	}
+	return "the connection from " + k.Local.String()
 }
 
 // relay goes on from a process that passes a session on: a proxy, or the client of a reverse tunnel,
@@ -239,6 +249,7 @@ func (w *walk) relay(pid int, via SocketID) {
 	}
 	w.visit(onward.first, how, true)
 	w.visit(onward.then, how, true)
+	w.visit(onward.over, how, true)
 }
 
 // skip keeps what was not looked at on the way.
@@ -277,11 +288,12 @@ func (w *walk) onward(pid int) ways {
 	}
 	left.first, left.local = w.unseen(left.first), w.unseen(left.local)
 	w.left[pid] = left
+	over := w.over(pid)
 	switch {
 	case len(left.first) > 0:
-		return ways{first: left.first, then: left.then}
-	case len(left.local) > 0:
-		return ways{first: left.local}
+		return ways{first: left.first, then: left.then, over: over}
+	case len(left.local)+len(over) > 0:
+		return ways{first: left.local, over: over}
 	}
 	return ways{first: w.startedIn(pid)}
 }

@@ -21,9 +21,10 @@ type proxy struct {
 
 // Ways are connections that may carry on a session, each list sorted: those with other hosts, then those that came
 // in from this machine, or all that stay on it where there are none with others.
-type ways struct{ first, then, local []SocketID }
+// Over are Unix sockets that came in, of which a walk alone knows.
+type ways struct{ first, then, local, over []SocketID }
 
-func (w ways) any() bool { return len(w.first)+len(w.then) > 0 }
+func (w ways) any() bool { return len(w.first)+len(w.then)+len(w.over) > 0 }
 
 func (w ways) has(id SocketID) bool {
 	_, first := slices.BinarySearch(w.first, id)

@@ -36,8 +36,9 @@ func (f *finder) judge() {
 // something else serves, such as tmux, breaks it: whoever is connected there may be anybody.
 func (f *finder) ownKnown() bool { return f.ownServed() || f.atMachine() }
 
+// ownServed leaves ways over Unix sockets out: what is connected there may be there for something else.
 func (f *finder) ownServed() bool {
-	return slices.ContainsFunc(f.logins, func(l *login) bool { return l.Whose == Own && len(l.sockets) > 0 })
+	return slices.ContainsFunc(f.logins, func(l *login) bool { return l.Whose == Own && len(l.sockets) > 0 && !f.overUnix(l.sockets) })
 }
 
 // atMachine reports whether this run comes from the screen of the machine, or from a terminal of its own. A

@@ -30,6 +30,9 @@ type Source interface {
 	Traffic(ctx context.Context) (map[SocketID]Traffic, error)
 	// Tunnels returns those that packets between two addresses travel in.
 	Tunnels(ctx context.Context, c Connection) ([]Tunnel, error)
+	// Unix returns those of the sockets that are connected Unix sockets (streams), by themselves, and why not all were
+	// looked at beside them: [ErrNotTold] where the system does not tell.
+	Unix(ctx context.Context, list []SocketID) ([]Socket, error)
 	// Container looks into the network namespace of this machine that a host is in, as the routes of this run have
 	// it. on is set where it is in one; what then could not be looked at is an error beside the rest.
 	Container(ctx context.Context, host netip.Addr) (c Container, on bool, err error)
@@ -94,13 +97,17 @@ type Space uint64
 type Socket struct {
 	ID            SocketID
 	Space         Space
-	Protocol      string // tcp or udp
+	Protocol      string // tcp, udp or unix
 	Local, Remote netip.AddrPort
 	Listening     bool
 	Established   bool // a TCP connection that both ends have agreed to
 	UID           int  // who made it; -1 if unknown
 	// PathOf is the socket that this one is another path of (MPTCP, RFC 8684), with other ends; 0 for most.
 	PathOf SocketID
+	// Peer is the other end of a Unix socket, which has no ports; 0 for others. Accepted is set for the end of a
+	// server that listened.
+	Peer     SocketID
+	Accepted bool
 }
 
 // connection tells the connection that a socket is of, or one path of several.

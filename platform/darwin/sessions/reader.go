@@ -192,6 +192,12 @@ func (*reading) Tunnels(context.Context, sessions.Connection) ([]sessions.Tunnel
 	return nil, nil
 }
 
+// Unix implements [sessions.Source]. Who is connected over them is not looked at: nor is which process serves a
+// terminal.
+func (*reading) Unix(context.Context, []sessions.SocketID) ([]sessions.Socket, error) {
+	return nil, nil
+}
+
 // Container implements [sessions.Source]: macOS has no network namespaces.
 func (*reading) Container(context.Context, netip.Addr) (sessions.Container, bool, error) {
 	return sessions.Container{}, false, nil

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -86,6 +87,9 @@ type reading struct {
 	pidsSeen []int
 	lives    map[string][]int // nil until somebody asks
 	numbers  map[int]string   // nil until somebody asks
+
+	unixAsked int           // about how many Unix sockets the kernel was asked
+	unixTook  time.Duration // how long that took
 }
 
 var _ sessions.Source = (*reading)(nil)
