@@ -51,6 +51,7 @@ func Find(ctx context.Context, source Source) (*Model, error) {
 	f.findPrompts()
 	f.rememberServers()
 	f.noteUnseen()
+	f.claimUnseen()
 	f.outsiders()
 	f.finish()
 	return f.model, ctx.Err()

@@ -77,6 +77,37 @@ func (f *finder) noteUnseen() {
 		" connected is not seen from here, since that is in another container or network namespace")
 }
 
+// claimUnseen has what serves such a session of an SSH server of root, and what it ends with in that container, carry it.
+// It is one of others, which end_session ends: whoever makes a namespace chooses what is in it, and must not make that
+// impossible to end. Their addresses are not known, and their units may be those of anything.
+func (f *finder) claimUnseen() {
+	for _, pid := range f.unseen {
+		elsewhere := slices.DeleteFunc(f.ancestry(pid), func(pid int) bool { return !f.describe(pid).Elsewhere })
+		if !slices.ContainsFunc(elsewhere, f.rootsServer) {
+			continue
+		}
+		s := &Session{User: f.user(seed{pid: pid}, nil), Terminal: f.processes[pid].Terminal}
+		for _, part := range elsewhere {
+			f.claimElsewhere(part, s)
+		}
+	}
+}
+
+func (f *finder) rootsServer(pid int) bool {
+	return sshserver.Is(f.processes[pid].Name) && f.ofRoot(pid)
+}
+
+// claimElsewhere adds a session to what a process carries, or takes logins as, where nothing else is known of it.
+func (f *finder) claimElsewhere(pid int, s *Session) {
+	const how = "in another container or network namespace"
+	c, known := f.model.Processes[pid]
+	if known && c.How != how || len(c.Sessions) >= maxAttached {
+		return
+	}
+	listens := f.rootsServer(pid) && !sshserver.Is(f.processes[f.processes[pid].Parent].Name)
+	f.model.Processes[pid] = Claim{Sessions: append(c.Sessions, s), How: how, Listens: listens, Untrusted: listens}
+}
+
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return one

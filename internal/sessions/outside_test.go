@@ -18,6 +18,15 @@ func (m *machine) elsewhere(unit string, pids ...int) {
 	}
 }
 
+// rename gives processes a name.
+func (m *machine) rename(name string, pids ...int) {
+	for i, p := range m.Processes {
+		if slices.Contains(pids, p.PID) {
+			m.Processes[i].Name = name
+		}
+	}
+}
+
 // A session in a container is told to be there, though not with whom; nobody makes an address or a
 // process immune with one.
 func TestASessionInAContainerIsNotSilentlyAbsent(t *testing.T) {
@@ -77,8 +86,66 @@ func TestASessionInAContainerIsNotSilentlyAbsent(t *testing.T) {
 		if c.want == "" && len(model.Unseen) > 0 || c.want != "" && !slices.Equal(model.Unseen, []string{want}) {
 			t.Errorf("%s: %q, want %q", name, model.Unseen, want)
 		}
-		if got != "203.0.113.7 own" || len(model.Hidden()) > 0 || model.Processes[30].Sessions != nil {
+		server := model.Processes[30] // which end_session ends
+		if got != "203.0.113.7 own" || len(model.Hidden()) > 0 || server.EndsOwn() || server.Listens && !server.Untrusted {
 			t.Errorf("%s: %s, hidden %v, processes %v", name, got, model.Hidden(), model.Processes)
+		}
+	}
+}
+
+// An SSH server in a container, and what ends with it there, is not ended unless whoever asks wants that session to end.
+func TestAnSSHServerInAContainerCarriesItsSessions(t *testing.T) {
+	const at, in = "the session of bob at pts/5", ", in another container or network namespace"
+	const own = "this call's own session of bob from 203.0.113.9 at pts/5"
+	carried := map[int]string{20: "it carries " + at + in, 30: "people log in through it, as in " + at + in, 31: "it carries " + at + in, 32: "it carries " + at + in, 33: "it carries " + at + in}
+	for name, c := range map[string]struct {
+		make func(*machine)
+		want map[int]string
+	}{
+		"of root": {func(*machine) {}, carried},
+		"without a terminal": {func(m *machine) {
+			m.Processes = m.Processes[:len(m.Processes)-1]
+			m.files[32] = Files{Sockets: []SocketID{901}}
+			m.Processes[len(m.Processes)-1].Terminal = ""
+		}, map[int]string{20: "it carries the session of bob" + in, 30: "people log in through it, as in the session of bob" + in, 31: "it carries the session of bob" + in}},
+		"of a user's container": {func(m *machine) {
+			for _, pid := range []int{30, 31} {
+				m.described[pid] = Description{UID: 1001, User: "eve", Elsewhere: true}
+			}
+		}, map[int]string{}},
+		"of another name":       {func(m *machine) { m.rename("telnetd", 30, 31, 32) }, map[int]string{}},
+		"that lends its rights": {func(m *machine) { m.lend(30); m.lend(31) }, map[int]string{}},
+		"that carries the caller's own": {func(m *machine) {
+			m.Self = 33
+			m.tcp(901, "172.17.0.2:22", "203.0.113.9:5000")
+			m.tcp(900, "172.17.0.2:22", "")
+			for i := range m.Sockets[len(m.Sockets)-2:] {
+				m.Sockets[len(m.Sockets)-1-i].Space = 1
+			}
+			m.Elsewhere = map[Space][]netip.Addr{1: {netip.MustParseAddr("172.17.0.2")}}
+		}, map[int]string{
+			31: "it carries " + own, 32: "it carries " + own, 33: "it carries " + own,
+		}},
+	} {
+		m := sshd()
+		m.process(20, 1, "init", "root", "")
+		m.process(30, 20, "sshd", "root", "", 900)
+		m.process(31, 30, "sshd", "root", "", 901)
+		m.process(32, 31, "sshd", "bob", "", 901, "pts/5")
+		m.process(33, 32, "bash", "bob", "pts/5")
+		m.elsewhere("libpod-2.scope", 20, 30, 31, 32, 33)
+		m.process(99, 13, "sentinel", "root", "pts/0")
+		m.Self = 99
+		c.make(m)
+		model, _ := summary(t, m)
+		for _, pid := range []int{1, 20, 30, 31, 32, 33} {
+			got, known := "", model.Processes[pid]
+			if known.Sessions != nil {
+				got = known.Carrying()
+			}
+			if got != c.want[pid] {
+				t.Errorf("%s: %d: %q, want %q", name, pid, got, c.want[pid])
+			}
 		}
 	}
 }
