@@ -35,6 +35,8 @@ type machine struct {
 	unix      map[SocketID]Socket
 	unixErr   error
 	asked     []SocketID // about Unix sockets
+	wire      map[SocketID]netip.Addr // other addresses of packets
+	wireErr   error
 }
 
 func (m *machine) Read(context.Context) (Snapshot, error) { return m.Snapshot, nil }
@@ -77,6 +79,10 @@ func (m *machine) Unix(_ context.Context, list []SocketID) (found []Socket, err 
 		}
 	}
 	return found, m.unixErr
+}
+
+func (m *machine) OnWire(_ context.Context, k Socket) (netip.Addr, error) {
+	return m.wire[k.ID], m.wireErr
 }
 func (m *machine) Container(_ context.Context, host netip.Addr) (Container, bool, error) {
 	c := m.inside[host]

@@ -115,6 +115,23 @@ func (w *walk) outside(id SocketID, how string) {
 		return
 	}
 	w.address(between(k), how)
+	w.wire(k, how)
+}
+
+// wire claims the address that the packets of a connection have on their way, which a block drops.
+func (w *walk) wire(k Socket, how string) {
+	if k.Space != 0 && !w.contained(k.Space) {
+		return
+	}
+	a, err := w.source.OnWire(w.ctx, k)
+	if err != nil {
+		w.to.gaps = append(w.to.gaps, fmt.Sprintf("whether the packets of %s come from another address is not known (%v)", k.Remote.Addr(), err))
+	}
+	if a = bare(a); a.IsValid() && !w.here(0, a) {
+		c := between(k)
+		c.Remote = a
+		w.address(c, how)
+	}
 }
 
 // between are the ends of a connection with another host.

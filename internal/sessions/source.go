@@ -33,6 +33,9 @@ type Source interface {
 	// Unix returns those of the sockets that are connected Unix sockets (streams), by themselves, and why not all were
 	// looked at beside them: [ErrNotTold] where the system does not tell.
 	Unix(ctx context.Context, list []SocketID) ([]Socket, error)
+	// OnWire returns the address that packets of a connection come from, where rules of this machine have its program
+	// see another; invalid where there are none.
+	OnWire(ctx context.Context, k Socket) (netip.Addr, error)
 	// Container looks into the network namespace of this machine that a host is in, as the routes of this run have
 	// it. on is set where it is in one; what then could not be looked at is an error beside the rest.
 	Container(ctx context.Context, host netip.Addr) (c Container, on bool, err error)

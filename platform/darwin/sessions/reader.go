@@ -198,6 +198,11 @@ func (*reading) Unix(context.Context, []sessions.SocketID) ([]sessions.Socket, e
 	return nil, nil
 }
 
+// OnWire implements [sessions.Source]. What pf translates is not read.
+func (*reading) OnWire(context.Context, sessions.Socket) (netip.Addr, error) {
+	return netip.Addr{}, nil
+}
+
 // Container implements [sessions.Source]: macOS has no network namespaces.
 func (*reading) Container(context.Context, netip.Addr) (sessions.Container, bool, error) {
 	return sessions.Container{}, false, nil

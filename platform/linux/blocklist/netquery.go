@@ -5,12 +5,14 @@
 package blocklist
 
 import (
+	"context"
 	"net"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"sentinel/platform/linux/conntrack"
 	"sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/wireguard"
 )
@@ -25,12 +27,14 @@ type kernel struct {
 	// neither nexthop objects nor the attributes of WireGuard.
 	nextHops  func() ([][]byte, error)
 	wireGuard func(index int) ([][]byte, error)
+	// translations are the flows that are wanted of those whose destination rules replaced.
+	translations func(ctx context.Context, wanted func(conntrack.Translation) bool) ([]conntrack.Translation, error)
 }
 
 func liveKernel() kernel {
 	return kernel{
 		links: interfaces.List, routes: netlink.RouteListFilteredIter, routesTo: netlink.RouteGet, neighbors: netlink.NeighListExecute,
-		nextHops: nextHopObjects, wireGuard: wireguard.Dump,
+		nextHops: nextHopObjects, wireGuard: wireguard.Dump, translations: conntrack.Translations,
 	}
 }
 

@@ -5,6 +5,7 @@
 package blocklist
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/blocklist"
+	"sentinel/platform/linux/conntrack"
 	"sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/netattr"
 )
@@ -31,6 +33,9 @@ func quietKernel() kernel {
 		neighbors: func(netlink.Ndmsg) ([]netlink.Neigh, error) { return nil, nil },
 		nextHops:  func() ([][]byte, error) { return nil, errors.New("asked for nexthop objects") },
 		wireGuard: func(int) ([][]byte, error) { return nil, errors.New("asked for WireGuard") },
+		translations: func(context.Context, func(conntrack.Translation) bool) ([]conntrack.Translation, error) {
+			return nil, nil
+		},
 	}
 }
 

@@ -6,6 +6,7 @@ package blocklist
 
 import (
 	"context"
+	"errors"
 	"net"
 
 	"sentinel/internal/blocklist"
@@ -41,7 +42,7 @@ func NewHostContext(root string) *HostContext {
 
 // ProtectedAddrs implements [blocklist.HostContext].
 func (s *HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
-	return blocklist.ReadProtected(ctx, []blocklist.ProtectedPart{
+	list, err := blocklist.ReadProtected(ctx, []blocklist.ProtectedPart{
 		{Name: "addresses", Read: s.ownAddresses},
 		{Name: "routes", Read: s.routes},
 		{Name: "name servers", Read: s.resolvers},
@@ -51,6 +52,10 @@ func (s *HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.Protected
 		{Name: "configuration", Read: func(context.Context) ([]blocklist.ProtectedAddr, error) { return servernames.Addresses(s.root) }},
 		{Name: "sessions", Read: s.sessionPeers},
 	}...)
+	behind, untracked := blocklist.ReadProtected(ctx, blocklist.ProtectedPart{Name: "translations", Read: func(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
+		return s.translated(ctx, list)
+	}})
+	return append(list, behind...), errors.Join(err, untracked)
 }
 
 // NamedAddrs implements [blocklist.HostContext].

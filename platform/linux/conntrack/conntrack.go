@@ -69,7 +69,7 @@ func Delete(ctx context.Context, address netip.Addr) error {
 // visitFlows asks for the flows of a family, that of any of its addresses, until
 // visit returns false. Without connection tracking there are none.
 func visitFlows(family netip.Addr, visit func([]byte) bool) error {
-	if _, err := os.Stat(conntrackLoaded); errors.Is(err, fs.ErrNotExist) {
+	if !loaded() {
 		return nil
 	}
 	ask := flowRequest(family, nl.IPCTNL_MSG_CT_GET, unix.NLM_F_DUMP)
@@ -78,6 +78,11 @@ func visitFlows(family netip.Addr, visit func([]byte) bool) error {
 		return fmt.Errorf("list connections: %w", err)
 	}
 	return nil
+}
+
+func loaded() bool {
+	_, err := os.Stat(conntrackLoaded)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func flowRequest(address netip.Addr, operation, flags int) *nl.NetlinkRequest {
@@ -149,6 +154,7 @@ func (t Table) Peers(ports []uint16) (list []Peer, err error) {
 type flow struct {
 	original, reply tuple
 	answered        bool
+	translated      bool // the destination of the original
 }
 
 // A tuple is one direction of a flow.
@@ -171,7 +177,8 @@ func parseFlow(b []byte) (f flow, err error) {
 		case nl.CTA_TUPLE_REPLY:
 			netattr.Nested(a, f.reply.read)
 		case nl.CTA_STATUS:
-			f.answered = a.Uint32()&statusAnswered != 0
+			status := a.Uint32()
+			f.answered, f.translated = status&statusAnswered != 0, status&statusTranslated != 0
 		}
 	})
 	return f, err

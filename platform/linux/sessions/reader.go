@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/netip"
 	"os"
@@ -266,6 +267,19 @@ func (r *reading) Tunnels(ctx context.Context, c sessions.Connection) ([]session
 		r.carried[c] = list
 	}
 	return list, err
+}
+
+// OnWire implements [sessions.Source]. Who may not ask may not block an address either, so that is no error.
+func (r *reading) OnWire(_ context.Context, k sessions.Socket) (netip.Addr, error) {
+	protocol := uint8(unix.IPPROTO_TCP)
+	if k.Protocol == "udp" {
+		protocol = unix.IPPROTO_UDP
+	}
+	a, err := conntrack.OnWire(protocol, k.Local, k.Remote)
+	if errors.Is(err, fs.ErrPermission) {
+		return netip.Addr{}, nil
+	}
+	return a, err
 }
 
 // Traffic implements [sessions.Source].

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package blocklist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"slices"
+
+	"sentinel/internal/blocklist"
+	"sentinel/platform/linux/conntrack"
+)
+
+// dnsPorts are those of name servers: of questions as they are, and within TLS (RFC 7858).
+var dnsPorts = []uint16{53, 853}
+
+// translated adds to what is protected where rules of this machine's packet filter (DNAT) send what goes there from
+// here: a block drops the packets of that address. Connection tracking tells it of what was called lately. It comes
+// and goes with that, so no block that is in force is taken off for it. What sessions depend on is told with them,
+// connection by connection.
+func (s *HostContext) translated(ctx context.Context, protected []blocklist.ProtectedAddr) (list []blocklist.ProtectedAddr, err error) {
+	own, servers := map[netip.Addr]bool{}, map[netip.Addr][]blocklist.ProtectedAddr{}
+	for _, p := range protected {
+		switch a := p.Prefix.Addr().Unmap(); {
+		case p.Own:
+			own[a] = true
+		case p.Prefix.IsSingleIP() && p.Sessions == nil:
+			servers[a] = append(servers[a], p)
+		}
+	}
+	server := func(t conntrack.Translation) int {
+		return slices.IndexFunc(servers[t.Called.Addr()], func(p blocklist.ProtectedAddr) bool { return servesAt(p, t.Called.Port()) })
+	}
+	found, err := s.kernel.translations(ctx, func(t conntrack.Translation) bool {
+		return (own[t.Local] || t.Local.IsLoopback()) && !own[t.Wire] && !t.Wire.IsLoopback() && server(t) >= 0
+	})
+	for _, t := range found {
+		called := t.Called.Addr()
+		a := blocklist.Protect(t.Wire, fmt.Sprintf("where a rule of the packet filter sends what goes to %s, which is %s", called, servers[called][server(t)].Why))
+		a.Announced = true
+		list = append(list, a)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		err = nil // whoever may not ask may not block an address either
+	}
+	return list, err
+}
+
+// servesAt reports whether this machine needs what is protected at a port.
+func servesAt(p blocklist.ProtectedAddr, port uint16) bool {
+	named := p.Why == blocklist.WhyNameServer || p.Why == blocklist.WhyUpstream
+	return !named || slices.Contains(dnsPorts, port)
+}
