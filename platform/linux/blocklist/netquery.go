@@ -23,6 +23,7 @@ type kernel struct {
 	routes    func(family int, filter *netlink.Route, mask uint64, visit func(netlink.Route) bool) error
 	routesTo  func(net.IP) ([]netlink.Route, error)
 	neighbors func(netlink.Ndmsg) ([]netlink.Neigh, error)
+	rawRoutes func(visit func([]byte) bool) error
 	// nextHops and wireGuard return messages as they are: the library knows
 	// neither nexthop objects nor the attributes of WireGuard.
 	nextHops  func() ([][]byte, error)
@@ -33,7 +34,7 @@ type kernel struct {
 
 func liveKernel() kernel {
 	return kernel{
-		links: interfaces.List, routes: netlink.RouteListFilteredIter, routesTo: netlink.RouteGet, neighbors: netlink.NeighListExecute,
+		links: interfaces.List, rawRoutes: rawRoutes, routes: netlink.RouteListFilteredIter, routesTo: netlink.RouteGet, neighbors: netlink.NeighListExecute,
 		nextHops: nextHopObjects, wireGuard: wireguard.Dump, translations: conntrack.Translations,
 	}
 }

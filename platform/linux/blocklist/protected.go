@@ -47,6 +47,7 @@ func (s *HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.Protected
 		{Name: "routes", Read: s.routes},
 		{Name: "name servers", Read: s.resolvers},
 		{Name: "tunnels", Read: s.tunnelEnds},
+		{Name: "tunnels of routes", Read: s.encaps},
 		{Name: "ways out", Read: s.waysOut},
 		{Name: "storage", Read: s.storage},
 		{Name: "configuration", Read: func(context.Context) ([]blocklist.ProtectedAddr, error) { return servernames.Addresses(s.root) }},

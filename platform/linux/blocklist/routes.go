@@ -109,15 +109,23 @@ func gateways(r netlink.Route) ([]blocklist.ProtectedAddr, error) {
 			}
 		}
 	}
+	for _, a := range segments(r) {
+		if err := appendGateway(&list, a); err != nil {
+			return list, err
+		}
+	}
 	if len(list) == 0 && r.LinkIndex == 0 && len(r.MultiPath) == 0 {
 		return nil, errNextHop
 	}
 	return list, nil
 }
 
-// appendGateway takes an address. None, and the unspecified one, stand for no
-// gateway.
 func appendGateway(to *[]blocklist.ProtectedAddr, ip []byte) error {
+	return appendEnd(to, ip, blocklist.WhyGateway)
+}
+
+// appendEnd takes an address that a route leads to. None, and the unspecified one, stand for no host.
+func appendEnd(to *[]blocklist.ProtectedAddr, ip []byte, why string) error {
 	if len(ip) == 0 {
 		return nil
 	}
@@ -126,7 +134,7 @@ func appendGateway(to *[]blocklist.ProtectedAddr, ip []byte) error {
 		return netattr.ErrFormat
 	}
 	if !a.IsUnspecified() {
-		*to = append(*to, blocklist.Protect(a, blocklist.WhyGateway))
+		*to = append(*to, blocklist.Protect(a, why))
 	}
 	return nil
 }
@@ -147,10 +155,19 @@ func (s *HostContext) nextHops(ctx context.Context) ([]blocklist.ProtectedAddr, 
 // parseNextHop parses a struct nhmsg with its attributes.
 func parseNextHop(b []byte) ([]blocklist.ProtectedAddr, error) {
 	var list []blocklist.ProtectedAddr
+	var put encap
 	err := netattr.Visit(b, unix.SizeofNhmsg, func(a *mdnetlink.AttributeDecoder) {
-		if a.Type() == unix.NHA_GATEWAY {
+		switch a.Type() {
+		case unix.NHA_GATEWAY:
 			a.Do(func(ip []byte) error { return appendGateway(&list, ip) })
+		case unix.NHA_ENCAP_TYPE:
+			put.kind = nativeUint16(a.Bytes())
+		case unix.NHA_ENCAP:
+			put.content = a.Bytes()
 		}
 	})
+	if err == nil {
+		err = put.end(&list)
+	}
 	return list, err
 }
