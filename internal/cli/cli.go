@@ -173,7 +173,7 @@ func (p Program) environ() []string {
 // read that cannot be interrupted, from a pipe without a writer or from a dead
 // disk: the process ends right after. A change that has begun is not abandoned.
 func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) (document, error) {
-	ctx = lockfile.WithTool(ctx, call.op.Name)
+	ctx = lockfile.WithTool(ctx, p.holding(call.op))
 	ctx = progress.With(ctx, func(percent int, words string) {
 		call.reporter.Say(percent, words)
 		call.indicator.Set(percent, words)
@@ -208,6 +208,14 @@ func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) 
 		return nil, err
 	}
 	return indicated(call, func() (document, error) { return ready.session.commit(ctx, ready.call, ready.change) })
+}
+
+// holding is what a lock of this run says it is held for.
+func (p Program) holding(op ops.Operation) string {
+	if who := p.whoAsks(ops.Context{}); limited(who) {
+		return fmt.Sprintf("%s for user %d", op.Name, *who.SudoUID)
+	}
+	return op.Name
 }
 
 // indicated runs f while whoever waits for it is told that it goes on.

@@ -22,3 +22,19 @@ func TestWhatAProgramCallsItselfEndsInASentence(t *testing.T) {
 		}
 	}
 }
+
+// Who waits for a lock hears whose run has it.
+func TestALockIsHeldForTheUserBehindSudo(t *testing.T) {
+	op, _ := ops.ByName("block_ip_address")
+	for uid, want := range map[string]string{"1000": "block_ip_address for user 1000", "0": "block_ip_address", "": "block_ip_address"} {
+		p := Program{Root: true, Getenv: func(name string) string {
+			if name == "SUDO_UID" {
+				return uid
+			}
+			return ""
+		}}
+		if got := p.holding(op); got != want {
+			t.Errorf("of user %q: %q, want %q", uid, got, want)
+		}
+	}
+}

@@ -55,6 +55,7 @@ func hold(ctx context.Context, path string, flag int, take func(*flock.Flock) er
 }
 
 func wait(ctx context.Context, path string, flag int, take func(*flock.Flock) error, timeout time.Duration) (release func(), err error) {
+	began := uptime()
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
@@ -65,7 +66,7 @@ func wait(ctx context.Context, path string, flag int, take func(*flock.Flock) er
 		release, err := lockWithin(limited, l, take)
 		switch {
 		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-			return nil, busy(path)
+			return nil, busy(path, began)
 		case err != nil:
 			return nil, err
 		case isAt(path, l):

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -120,9 +121,28 @@ func TestABusyLockIsNamedWithItsHolder(t *testing.T) {
 		{Path: "/x.lock", Holder: 7}: "process 7, another run of sentinel, has held /x.lock for too long",
 		{Path: "/x.lock", Holder: 7, Tool: "block_ip_address", Since: time.Unix(1800000000, 0).UTC()}: "process 7, another run of sentinel (block_ip_address), has held /x.lock since 2027-01-15T08:00:00Z, for too long",
 		{Path: "/x.lock"}: "another run of sentinel has held /x.lock for too long",
+		{Path: "/x.lock", Holder: 7, Tool: "block_ip_address", Since: time.Unix(1800000000, 0), Passes: true}: "one run of sentinel after another has held /x.lock, at last process 7 (block_ip_address)",
+		{Path: "/x.lock", Holder: 7, Passes: true}:                                                            "one run of sentinel after another has held /x.lock, at last process 7",
+		{Path: "/x.lock", Passes: true}:                                                                       "one run of sentinel after another has held /x.lock",
 	} {
 		if e.Error() != want {
 			t.Errorf("%s, want %s", e, want)
+		}
+	}
+}
+
+// Whoever has just got the lock does not hang, and is not to be killed.
+func TestWhoHasTheLockForAMomentIsNotAdvisedToBeKilled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.lock")
+	defer had(t, Exclude, path)()
+	for began, passes := range map[int64]bool{uptime() - time.Hour.Milliseconds(): true, uptime(): false} {
+		if e := busy(path, began); e.Passes != passes || strings.HasPrefix(e.Fix(), "Nothing was changed. Many runs") != passes {
+			t.Errorf("after a wait since %d: %+v, %s", began, e, e.Fix())
+		}
+	}
+	for e, want := range map[BusyError]bool{{Holder: 7}: true, {Holder: 7, Passes: true}: false} {
+		if strings.Contains(e.Fix(), "kill") != want {
+			t.Errorf("%+v: %s", e, e.Fix())
 		}
 	}
 }
