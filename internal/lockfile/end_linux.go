@@ -53,8 +53,8 @@ func endIfStuck(pid int, path string, file os.FileInfo) bool {
 	return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil
 }
 
-// ownRun reports whether a process is a run of this program by the user of this process. An update
-// replaces the file, so the path counts too.
+// ownRun reports whether a process is a run of this program by the user of this process, who alone can have it run
+// what has this name: an update replaces the file, and a copy is run from elsewhere.
 func ownRun(pid int) bool {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	mine, theirs := realUID("/proc/self"), realUID(dir)
@@ -67,7 +67,7 @@ func ownRun(pid int) bool {
 		return false
 	}
 	const deleted = " (deleted)" // proc_pid_exe(5)
-	return strings.TrimSuffix(own, deleted) == strings.TrimSuffix(other, deleted)
+	return filepath.Base(strings.TrimSuffix(own, deleted)) == filepath.Base(strings.TrimSuffix(other, deleted))
 }
 
 // stuck reports whether a holder does not go on: it was stopped by a signal, or its lease is over.

@@ -51,6 +51,25 @@ func holder(t *testing.T, how, path string, uid int) *exec.Cmd {
 	return started(t, cmd)
 }
 
+// A run of a copy of the program does not go on either.
+func TestAStoppedCopyIsEnded(t *testing.T) {
+	path, program := filepath.Join(t.TempDir(), "a.lock"), filepath.Join(t.TempDir(), filepath.Base(os.Args[0]))
+	raw, err := os.ReadFile(os.Args[0])
+	if err := errors.Join(err, os.WriteFile(program, raw, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), fmt.Sprint(holdMark, "=x ", os.Getuid(), " ", path))
+	h := started(t, cmd)
+	stop(t, h)
+	release, err := Exclude(t.Context(), path, short)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	killed(t, h)
+}
+
 func started(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
 	t.Helper()
 	if _, err := cmd.StdinPipe(); err != nil {

@@ -5,6 +5,7 @@ package processes
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -48,21 +49,33 @@ func TestForceLiftsAllRefusalsButThatOfTheKernel(t *testing.T) {
 	fails(t, v, Target{Force: true}, fault.ProtectedProcess, "\"kworker/0:1\" (PID 4242) must not be ended: it is a thread of the kernel", "")
 }
 
-// A run as root is known by its file. What only has the name, or belongs to a user or a container, is
-// as good as any process.
+// A run as root is known by its file, wherever a copy of it is. What only has the name, or belongs to a user or a
+// container, is as good as any process.
 func TestOtherRunsOfRootAreProtected(t *testing.T) {
 	own, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := facts(func(f *Facts) { f.UserID, f.Executable = 0, own })
-	fails(t, v, Target{}, fault.ProtectedProcess, "another run of sentinel as root", "ends by itself within two minutes")
-	for what, change := range map[string]func(*Facts){
-		"a user's":    func(f *Facts) { f.UserID, f.Executable = 1000, own },
-		"a namesake":  func(f *Facts) { f.UserID, f.Name, f.Executable = 0, "sentinel", "/opt/other/sentinel" },
-		"a container": func(f *Facts) { f.UserID, f.Nested, f.Executable = 0, true, own },
+	other := "/opt/other/" + filepath.Base(own)
+	for what, c := range map[string]struct {
+		change    func(*Facts)
+		file      ProgramFile
+		protected bool
+	}{
+		"this one":                {func(f *Facts) { f.UserID, f.Executable = 0, own }, ProgramFile{}, true},
+		"a copy of root's":        {func(f *Facts) { f.UserID, f.Executable = 0, other }, ProgramFile{System: true}, true},
+		"one that others change":  {func(f *Facts) { f.UserID, f.Executable = 0, other }, ProgramFile{}, false},
+		"one that lends rights":   {func(f *Facts) { f.UserID, f.Executable = 0, other }, ProgramFile{System: true, Lent: true}, false},
+		"a copy that a user runs": {func(f *Facts) { f.UserID, f.Executable = 1000, other }, ProgramFile{System: true}, false},
+		"a user's":                {func(f *Facts) { f.UserID, f.Executable = 1000, own }, ProgramFile{System: true}, false},
+		"a namesake":              {func(f *Facts) { f.UserID, f.Name, f.Executable = 0, filepath.Base(own), "/usr/bin/sleep" }, ProgramFile{System: true}, false},
+		"a container":             {func(f *Facts) { f.UserID, f.Nested, f.Executable = 0, true, own }, ProgramFile{System: true}, false},
 	} {
-		if _, _, err := do(t, facts(change), Target{}); err != nil {
+		v := facts(c.change)
+		v.systemFile, v.lent = c.file.System, c.file.Lent
+		if c.protected {
+			fails(t, v, Target{}, fault.ProtectedProcess, "another run of sentinel as root", "ends by itself within two minutes")
+		} else if _, _, err := do(t, v, Target{}); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
