@@ -34,7 +34,7 @@ type machine struct {
 	opened    []int
 	unix      map[SocketID]Socket
 	unixErr   error
-	asked     []SocketID // about Unix sockets
+	asked     []SocketID              // about Unix sockets
 	wire      map[SocketID]netip.Addr // other addresses of packets
 	wireErr   error
 }
