@@ -50,6 +50,8 @@ func (carrier) Critical() []processes.CriticalRule { return nil }
 
 func (carrier) Lineage(context.Context) ([]processes.Relative, error) { return nil, nil }
 
+func (carrier) Below(context.Context, int) ([]processes.Relative, error) { return nil, nil }
+
 func (c carrier) Sessions(context.Context) (*sessions.Model, error) {
 	return &sessions.Model{Processes: map[int]sessions.Claim{4242: c.claim}}, nil
 }

@@ -91,8 +91,8 @@ type restartPreview struct {
 func (s session) dependents() services.Dependents {
 	return services.Dependents{
 		Sessions: s.host.Sessions, Mounted: s.host.Mounted,
-		Essential: func(ctx context.Context, pid int) (string, error) {
-			return processes.Essential(ctx, s.host.Terminator, pid)
+		Essential: func(ctx context.Context, e services.Ending) (who, why string, err error) {
+			return processes.Essential(ctx, s.host.Terminator, processes.Ending(e), s.config.Protect.Processes)
 		},
 	}
 }

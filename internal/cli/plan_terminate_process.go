@@ -70,7 +70,7 @@ func (s session) endOfService(call invocation, others *services.Others) processe
 	}
 	return func(ctx context.Context, unit string, pid int, carries bool, refusal func(string, bool) *fault.Error) (string, error) {
 		found, err := services.CheckEnd(ctx, s.host.Services, services.End{
-			Name: unit, PID: pid, Force: call.force, Carries: carries, Protected: s.config.Protect.Services, Refusal: refusal, Dependents: s.dependents(),
+			Name: unit, PID: pid, Force: call.force, Graceful: call.args.Bool("graceful"), Carries: carries, Protected: s.config.Protect.Services, Refusal: refusal, Dependents: s.dependents(),
 		})
 		*others = found
 		return found.Sentence("Its end"), err

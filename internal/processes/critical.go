@@ -65,18 +65,17 @@ func (p *Termination) refuseDuty(ctx context.Context) error {
 }
 
 // critical says why the machine depends on the process; empty when it does not.
-// What runs in a container belongs to the container. carries says that it is known whose sessions
-// it carries.
-func (p *Termination) critical(ctx context.Context, carries bool) string {
+// What runs in a container belongs to the container.
+func (p *Termination) critical(ctx context.Context, e Ending) string {
 	if p.facts.Nested {
 		return ""
 	}
 	for _, rule := range p.source.Critical() {
-		if (!carries || !rule.Login) && p.under(ctx, rule) {
+		if (rule.Restart || !e.ComesBack) && (!e.Carries || !rule.Login) && p.under(ctx, rule) {
 			return rule.Why
 		}
 	}
-	if !carries && p.servesLogin(ctx) {
+	if !e.ComesBack && !e.Carries && p.servesLogin(ctx) {
 		return "an SSH server of root runs it for somebody who logs in"
 	}
 	return ""
@@ -166,39 +165,4 @@ func (p *Termination) servesLogin(ctx context.Context) bool {
 	}
 	file, _ := p.programFile(ctx, parent) //nolint:errcheck // one that cannot be looked at counts as root's
 	return facts.namedByRoot(file, sshserver.Names())
-}
-
-// Essential says why a restart of the service that runs the process does as much harm as its end;
-// empty if it does not, and for a process that is gone.
-func Essential(ctx context.Context, source TerminationSource, pid int) (why string, err error) {
-	rules := source.Critical()
-	if !slices.ContainsFunc(rules, func(r CriticalRule) bool { return r.Restart }) {
-		return "", nil
-	}
-	pinned, err := source.Pin(pid)
-	if errors.Is(err, ErrNoProcess) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	defer pinned.Close() //nolint:errcheck // nothing was written
-	p := Termination{source: source, target: Target{PID: pid}, pinned: pinned}
-	p.facts, err = pinned.Facts(ctx)
-	switch {
-	case errors.Is(err, ErrNoProcess):
-		return "", nil
-	case err != nil || p.facts.Nested:
-		return "", err
-	case p.facts.Duty.Routing:
-		return WhyRouting, nil
-	case p.facts.Duty.WayOut:
-		return WhyWayOut, nil
-	}
-	for _, rule := range rules {
-		if rule.Restart && p.under(ctx, rule) {
-			return rule.Why, nil
-		}
-	}
-	return "", p.facts.Duty.Unread
 }

@@ -61,6 +61,8 @@ func (p *Termination) changed(what, is, want string) *fault.Error {
 		p.target.PID, what, sanitize.Quoted(is, maxName), sanitize.Quoted(want, maxName)))
 }
 
+const whyConfigured = "the configuration protects processes of this name"
+
 // refuse applies the rules. Only the first cannot be lifted by force.
 func (p *Termination) refuse(ctx context.Context) error {
 	if p.facts.Kernel {
@@ -83,14 +85,14 @@ func (p *Termination) refuse(ctx context.Context) error {
 			WithFix("Wait for it: it ends by itself within two minutes, and one that does not go on is ended by the next that needs its lock.")
 	}
 	if p.protectedByName(ctx) {
-		return p.protectedAs("the configuration protects processes of this name").
+		return p.protectedAs(whyConfigured).
 			WithFix("Take the name out of protect.processes in /etc/sentinel/config.yaml, or add --force on the command line.")
 	}
 	if err := p.refuseServer(); err != nil {
 		return err
 	}
-	if device := p.facts.Watchdog; device != "" {
-		return p.protectedAs("it holds " + sanitize.Quoted(device, maxPoint) + ", a watchdog that resets the machine when nobody writes to it any more").WithFix(p.instead())
+	if why := p.facts.watches(); why != "" {
+		return p.protectedAs(why).WithFix(p.instead())
 	}
 	if err := p.refuseDuty(ctx); err != nil {
 		return err
@@ -105,12 +107,26 @@ func (p *Termination) refuseSession(ctx context.Context) error {
 	if err != nil {
 		return unavailable(ctx, "What carries the sessions of this machine cannot be read, and must not be ended", err)
 	}
-	claim, known := model.Processes[p.target.PID]
-	if why := p.critical(ctx, known && !claim.Listens && !claim.Apart); why != "" {
+	if why := p.critical(ctx, Ending{Carries: carries(model, p.target.PID)}); why != "" {
 		return p.protectedAs(why).WithFix(p.instead())
 	}
+	if claim, known := model.Processes[p.target.PID]; known {
+		if err := p.refuseClaim(claim); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(p.refuseBelow(ctx, model), p.refuseHidden(model))
+}
+
+// carries says that it is known whose sessions a process carries.
+func carries(model *sessions.Model, pid int) bool {
+	claim, known := model.Processes[pid]
+	return known && !claim.Listens && !claim.Apart
+}
+
+// refuseClaim refuses what ends sessions, and keeps those that are to end.
+func (p *Termination) refuseClaim(claim sessions.Claim) error {
 	switch {
-	case !known:
 	case claim.Listens && !claim.Untrusted:
 		return p.protectedAs(claim.Carrying()).Protecting(claim.Data()).WithFix(p.instead())
 	case claim.EndsOwn():
@@ -120,10 +136,12 @@ func (p *Termination) refuseSession(ctx context.Context) error {
 		return p.protectedAs(claim.Carrying()).Protecting(claim.Data()).
 			WithFix(fmt.Sprintf("Leave it running; or, if that session is to end: sudo sentinel --kill %d --end-session", p.target.PID)).
 			WithToolFix("Ask the person whether that session is to end. If so, call terminate_process again with end_session true, which the administrator may have to allow (policy.end_sessions).")
-	default:
+	case p.carries == nil:
 		p.carries = &claim
+	default:
+		p.carries.Sessions = append(slices.Clip(p.carries.Sessions), claim.Sessions...)
 	}
-	return p.refuseHidden(model)
+	return nil
 }
 
 // refuseHidden refuses what may carry the caller's own session, for all that was read. A person's process may end:
@@ -202,14 +220,30 @@ func (p *Termination) instead() string {
 // refuseServer refuses the server of a file system that root has mounted: whoever uses it would get
 // errors, or wait. What a user has mounted is theirs, and its mount points are told.
 func (p *Termination) refuseServer() error {
-	for _, s := range p.facts.Served {
-		if s.System {
-			point := sanitize.Quoted(s.Point, maxPoint)
-			return p.protectedAs("it serves the file system mounted at " + point).
-				WithFix("Unmount " + point + " first; or add --force on the command line to end it all the same.")
-		}
+	point := p.facts.mountOfRoot()
+	if point == "" {
+		return nil
 	}
-	return nil
+	return p.protectedAs(whyServes + point).WithFix("Unmount " + point + " first; or add --force on the command line to end it all the same.")
+}
+
+const whyServes = "it serves the file system mounted at "
+
+// mountOfRoot quotes the mount point of a file system of root's that the process serves; empty for none.
+func (f Facts) mountOfRoot() string {
+	at := slices.IndexFunc(f.Served, func(s Served) bool { return s.System })
+	if at < 0 {
+		return ""
+	}
+	return sanitize.Quoted(f.Served[at].Point, maxPoint)
+}
+
+// watches says which watchdog the process keeps; empty for none.
+func (f Facts) watches() string {
+	if f.Watchdog == "" {
+		return ""
+	}
+	return "it holds " + sanitize.Quoted(f.Watchdog, maxPoint) + ", a watchdog that resets the machine when nobody writes to it any more"
 }
 
 // Bounds of the mount points that are told.

@@ -24,6 +24,10 @@ const (
 // ended and was collected by its parent.
 var ErrNoProcess = errors.New("there is no such process")
 
+// ErrHeldUp says that a process is kept from being read, as its own user can have it. What that user has of it ends
+// with it.
+var ErrHeldUp = errors.New("it is kept from being read")
+
 // A GuardedError says that the system lets nobody signal a process, root included.
 type GuardedError struct{ Why string }
 
@@ -54,6 +58,9 @@ type TerminationSource interface {
 	// Critical lists the programs that this system depends on. The first rule that
 	// matches gives the reason.
 	Critical() []CriticalRule
+	// Below lists the processes that descend from one, and all others of its PID namespace where it is the first of
+	// that; the oldest come first.
+	Below(ctx context.Context, pid int) ([]Relative, error)
 	// Sessions reads what carries the sessions of those who are logged in.
 	Sessions(ctx context.Context) (*sessions.Model, error)
 }
@@ -90,6 +97,7 @@ type Facts struct {
 	Ended      bool     // all its threads; only its parent has not collected it
 	Kernel     bool     // a thread of the kernel
 	Nested     bool     // in a PID namespace below this one: it belongs to a container
+	First      bool     // of a PID namespace below this one, which the kernel ends with it
 	UserID     int      // the real one
 	User       string
 	Executable string // the path of the program as the process sees it

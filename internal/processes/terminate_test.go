@@ -43,7 +43,9 @@ type victim struct {
 	policy       RestartPolicy
 	policyErr    error
 	managerHangs bool
-	parents      map[int]Pinned
+	parents      map[int]Pinned // and all others that it is not itself
+	below        []Relative
+	belowErr     error
 
 	reads  int
 	sent   []Signal
@@ -63,11 +65,14 @@ func (v *victim) Pin(pid int) (Pinned, error) {
 // Critical are a few rules of every kind.
 func (v *victim) Critical() []CriticalRule {
 	return []CriticalRule{
-		{Names: sshserver.Names(), Why: "people reach this machine through it"},
+		{Names: sshserver.Names(), Login: true, Why: "people reach this machine through it"},
 		{Names: []string{"auditd"}, Why: "it guards this machine, or keeps the record of what happens on it"},
+		{Names: []string{"multipathd"}, Restart: true, Why: "the storage depends on it"},
 		{Names: []string{"sway"}, SystemFile: true, Why: "a desktop session ends with it"},
 	}
 }
+
+func (v *victim) Below(context.Context, int) ([]Relative, error) { return v.below, v.belowErr }
 
 func (v *victim) Sessions(context.Context) (*sessions.Model, error) {
 	if v.model == nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -24,8 +25,15 @@ type Dependents struct {
 	// Mounted lists where file systems are mounted that processes serve, by the control groups of
 	// these.
 	Mounted func(ctx context.Context) (map[string][]string, error)
-	// Essential says why a restart of the process would do as much harm as its end; empty if not.
-	Essential func(ctx context.Context, pid int) (why string, err error)
+	// Essential says why a process must not end with its service, and names it; why is empty if it may.
+	Essential func(ctx context.Context, e Ending) (who, why string, err error)
+}
+
+// An Ending is a process that ends with its service.
+type Ending struct {
+	PID       int
+	ComesBack bool // its service is started again
+	Carries   bool // it is known whose sessions it carries
 }
 
 // A refusal names so many mount points, each with so many characters.
@@ -34,9 +42,12 @@ const (
 	maxPoint  = 64
 )
 
+// maxEnding bounds how many processes of a unit are looked at.
+const maxEnding = 128
+
 // A dependence is what is known of them for one plan.
 type dependence struct {
-	essential func(ctx context.Context, pid int) (string, error)
+	essential func(ctx context.Context, e Ending) (who, why string, err error)
 	model     *sessions.Model
 	mounted   map[string][]string
 }
@@ -75,10 +86,16 @@ func unknownDependence(ctx context.Context, what string, err error) error {
 	return fault.Wrap(fault.Unavailable, what, err).WithFix(repairOrForce)
 }
 
-// A loss is what would be lost if the processes of a unit ended and others took their place.
+// A loss is what would be lost if the processes of a unit ended.
 type loss struct {
 	why      string           // empty for nothing
 	sessions *fault.Protected // those that would end; nil for none
+}
+
+// An end is that of a unit.
+type end struct {
+	comesBack bool // others take the place of its processes
+	agreed    bool // sessions of others may end with it
 }
 
 // lost refuses for a loss, with which the sentence goes on.
@@ -86,11 +103,10 @@ func (p *planner) lost(lead string, l loss) error {
 	return p.refusal(lead+l.why, true).Protecting(l.sessions)
 }
 
-func (p *planner) loses(ctx context.Context, u Unit) (loss, error) {
-	if claim, ok := p.carries(u); ok {
+func (p *planner) loses(ctx context.Context, u Unit, e end) (loss, error) {
+	if claim, ok := p.carries(u, e.comesBack); ok && (!e.agreed || claim.Listens || claim.EndsOwn()) {
 		return loss{claim.Carrying(), claim.Data()}, nil
-	}
-	if why := p.on.model.Hides(0, false); why != "" {
+	} else if why := p.on.model.Hides(0, false); !ok && why != "" {
 		return loss{}, unknownDependence(ctx, "Whether "+shown(u.Name)+" carries this call's own session is not known", errors.New(why))
 	}
 	for group, points := range p.on.mounted {
@@ -98,24 +114,63 @@ func (p *planner) loses(ctx context.Context, u Unit) (loss, error) {
 			return loss{why: "it serves the file system mounted at " + shownPoints(points)}, nil
 		}
 	}
-	if p.on.essential == nil || u.MainPID == 0 {
-		return loss{}, nil
-	}
-	why, err := p.on.essential(ctx, u.MainPID)
-	if err != nil {
-		return loss{}, unknownDependence(ctx, "What depends on the main process of "+u.Name+" cannot be read", err)
-	}
-	return loss{why: why}, nil
+	return p.losesProcess(ctx, u, e)
 }
 
-// carries returns whose sessions end with the unit. Where only its main process is stopped, the
-// sessions of its others go on, as those of sshd do.
-func (p *planner) carries(u Unit) (sessions.Claim, bool) {
+// losesProcess looks at each process that ends with a unit: the main one may only have started what matters.
+func (p *planner) losesProcess(ctx context.Context, u Unit, e end) (loss, error) {
+	if p.on.essential == nil {
+		return loss{}, nil
+	}
+	pids, err := p.ending(ctx, u)
+	if err != nil {
+		return loss{}, unknownDependence(ctx, "Which processes "+shown(u.Name)+" has cannot be read", err)
+	}
+	for _, pid := range pids {
+		claim, known := p.on.model.Processes[pid]
+		who, why, err := p.on.essential(ctx, Ending{pid, e.comesBack, known && !claim.Listens && !claim.Apart})
+		if err != nil {
+			return loss{}, unknownDependence(ctx, fmt.Sprintf("What depends on process %d of %s cannot be read", pid, shown(u.Name)), err)
+		}
+		if why != "" && pid != u.MainPID {
+			why = "it runs " + who + ", which must not end: " + why
+		}
+		if why != "" {
+			return loss{why: why}, nil
+		}
+	}
+	return loss{}, nil
+}
+
+// ending lists the processes that end with a unit, the main one first.
+func (p *planner) ending(ctx context.Context, u Unit) ([]int, error) {
+	var list []int
+	if u.MainPID != 0 {
+		list = append(list, u.MainPID)
+	}
+	if u.SparesOthers {
+		return list, nil
+	}
+	use, err := p.manager.Use(ctx, u)
+	if err != nil && use.PIDs == nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, pid := range use.PIDs {
+		if pid != u.MainPID && len(list) < maxEnding {
+			list = append(list, pid)
+		}
+	}
+	return list, nil
+}
+
+// carries returns whose sessions end with the unit, and which logins to come where it stays off. Where only its main
+// process is stopped, the sessions of its others go on, as those of sshd do.
+func (p *planner) carries(u Unit, comesBack bool) (sessions.Claim, bool) {
 	claim, ok := p.on.model.Units[u.Name]
 	if u.SparesOthers {
 		claim, ok = p.on.model.Processes[u.MainPID]
 	}
-	if ok && !claim.Listens {
+	if ok && (!claim.Listens || !comesBack && !claim.Untrusted) {
 		return claim, true
 	}
 	return p.hostedCarries(u)

@@ -5,6 +5,9 @@ package services
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,8 +40,8 @@ func TestWhatOthersDependOnIsNotRestarted(t *testing.T) {
 			return map[string][]string{group: {"/srv/b", "/srv/a"}}, nil
 		}
 	}
-	essential := func(_ context.Context, pid int) (string, error) {
-		return map[int]string{12: "the storage of this machine depends on it"}[pid], nil
+	essential := func(_ context.Context, e Ending) (who, why string, err error) {
+		return "", map[int]string{12: "the storage of this machine depends on it"}[e.PID], nil
 	}
 	for name, c := range map[string]struct {
 		unit Unit
@@ -100,7 +103,7 @@ func TestWhatCannotBeReadMayDependOnIt(t *testing.T) {
 		"sessions":     {Sessions: func(context.Context) (*sessions.Model, error) { return nil, bad }},
 		"hidden":       {Sessions: func(context.Context) (*sessions.Model, error) { return hidden, nil }},
 		"file systems": {Mounted: func(context.Context) (map[string][]string, error) { return nil, bad }},
-		"process":      {Essential: func(context.Context, int) (string, error) { return "", bad }},
+		"process":      {Essential: func(context.Context, Ending) (who, why string, err error) { return "", "", bad }},
 	} {
 		if _, err := PlanRestart(t.Context(), f, Options{Name: "nginx", Dependents: on}); err == nil || fault.From(err).Code != fault.Unavailable || !errors.Is(err, bad) && !strings.Contains(err.Error(), hidden.Gaps[0].Why) {
 			t.Errorf("%s: %v", name, err)
@@ -108,5 +111,136 @@ func TestWhatCannotBeReadMayDependOnIt(t *testing.T) {
 		if _, err := PlanRestart(t.Context(), f, Options{Name: "nginx", Dependents: on, Force: true}); err != nil {
 			t.Errorf("%s, forced: %v", name, err)
 		}
+	}
+}
+
+// needed has a VPN, whose restart does as much harm as its end, and a name server and an SSH server, which are back
+// after one. An SSH server that is known to carry a session is judged by that.
+func needed(_ context.Context, e Ending) (who, why string, err error) {
+	why = map[int]string{21: "it carries a tunnel", 22: "it answers for names", 23: "people reach this machine through it"}[e.PID]
+	if e.PID != 21 && e.ComesBack || e.PID == 23 && e.Carries {
+		why = ""
+	}
+	return fmt.Sprintf("\"child\" (PID %d)", e.PID), why, nil
+}
+
+// What matters may be any process of a unit, and is lost for longer where nothing starts it again.
+func TestEveryProcessThatEndsIsLookedAt(t *testing.T) {
+	back := func(u *Unit) { u.MayRestart, u.BackAfterKill = true, true }
+	oneshot := func(u *Unit) { u.MainPID, u.Type = 0, "oneshot" }
+	spares := func(u *Unit) { u.SparesOthers = true }
+	for name, c := range map[string]struct {
+		change   func(*Unit)
+		pid      int
+		restarts string // "" where it may be restarted
+		graceful string // and so for the end of its main process
+		killed   string
+	}{
+		"nothing":                    {unchangedUnit, 20, "", "", ""},
+		"a VPN":                      {unchangedUnit, 21, "it carries a tunnel", "it carries a tunnel", "it carries a tunnel"},
+		"a VPN that comes back":      {back, 21, "it carries a tunnel", "it carries a tunnel", "it carries a tunnel"},
+		"a VPN that goes on":         {spares, 21, "", "", ""},
+		"names":                      {unchangedUnit, 22, "", "it answers for names", "it answers for names"},
+		"names that come back":       {back, 22, "", "it answers for names", ""},
+		"names of a oneshot":         {oneshot, 22, "it answers for names", "it answers for names", "it answers for names"},
+		"logins":                     {unchangedUnit, 23, "", "people reach this machine through it", "people reach this machine through it"},
+		"a unit that is gone by now": {func(u *Unit) { u.Group = "gone" }, 21, "", "", ""},
+	} {
+		f := machine(with(running("nginx.service"), c.change))
+		f.uses = []Use{{PIDs: []int{812, c.pid}}}
+		if f.units["nginx.service"].Group == "gone" {
+			f.uses, f.useErr = nil, fs.ErrNotExist
+		}
+		if f.units["nginx.service"].MainPID == 0 {
+			f.uses = []Use{{PIDs: []int{c.pid}}}
+		}
+		_, err := PlanRestart(t.Context(), f, Options{Name: "nginx", Dependents: Dependents{Essential: needed}})
+		lostChild(t, name+", restarted", err, c.restarts)
+		for graceful, want := range map[bool]string{true: c.graceful, false: c.killed} {
+			_, err = checkEnd(t, f, func(e *End) { e.Essential, e.Graceful = needed, graceful })
+			lostChild(t, fmt.Sprintf("%s, ended, graceful %v", name, graceful), err, want)
+		}
+	}
+}
+
+func unchangedUnit(*Unit) {}
+
+// lostChild checks that a refusal names the process that would be lost.
+func lostChild(t *testing.T, name string, err error, why string) {
+	t.Helper()
+	if (err == nil) != (why == "") || err != nil && (!strings.Contains(err.Error(), `it runs "child" (PID 2`) || !strings.Contains(err.Error(), "), which must not end: "+why)) {
+		t.Errorf("%s: %v, want %q", name, err, why)
+	}
+}
+
+// What is stopped along stays off, what is restarted along does not.
+func TestWhatGoesAlongForGoodIsJudgedAsAnEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Unit)
+		why    string
+	}{
+		"conflicts": {func(u *Unit) { u.Stops = []string{"dns.service"} }, "its restart stops dns.service as well, and it answers for names"},
+		"requires":  {func(u *Unit) { u.Carries = []string{"dns.service"} }, ""},
+	} {
+		f := machine(with(running("nginx.service"), c.change), with(running("dns.service"), func(u *Unit) { u.MainPID = 22 }))
+		_, err := PlanRestart(t.Context(), f, Options{Name: "nginx", Dependents: Dependents{Essential: needed}})
+		if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	f := machine(with(running("nginx.service"), func(u *Unit) { u.BoundTo = []string{"dns.service"} }), with(running("dns.service"), func(u *Unit) { u.MainPID = 22 }))
+	if _, err := checkEnd(t, f, func(e *End) { e.Essential = needed }); err == nil || !strings.Contains(err.Error(), "the end of nginx.service stops dns.service as well, and it answers for names") {
+		t.Errorf("bound: %v", err)
+	}
+}
+
+// A session that may end is no reason to end what else is in its unit.
+func TestAnAgreedSessionCoversNothingElse(t *testing.T) {
+	ann := sessions.Claim{Sessions: []*sessions.Session{{User: "ann"}}}
+	for pid, refused := range map[int]bool{22: true, 23: false} {
+		f := machine(running("nginx.service"))
+		f.uses = []Use{{PIDs: []int{812, pid}}}
+		_, err := checkEnd(t, f, func(e *End) {
+			e.Carries, e.Essential = true, needed
+			e.Sessions = modelOf(map[string]sessions.Claim{"nginx.service": ann}, map[int]sessions.Claim{812: ann, 23: ann})
+		})
+		if (err != nil) != refused {
+			t.Errorf("%d: %v", pid, err)
+		}
+	}
+}
+
+// Logins to come are lost where the service that takes them stays off, unless anybody may have made it.
+func TestLoginsToComeAreLostForGood(t *testing.T) {
+	for _, c := range []struct {
+		untrusted, back, agreed, refused bool
+	}{{refused: true}, {agreed: true, refused: true}, {untrusted: true}, {back: true}} {
+		f := machine(with(running("nginx.service"), func(u *Unit) { u.BackAfterKill = c.back }))
+		listens := sessions.Claim{Sessions: []*sessions.Session{{User: "ann"}}, Listens: true, Untrusted: c.untrusted}
+		_, err := checkEnd(t, f, func(e *End) {
+			e.Carries = c.agreed
+			e.Sessions = modelOf(map[string]sessions.Claim{"nginx.service": listens}, nil)
+		})
+		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "people log in through it") {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// As many processes as somebody likes can be in a unit, and those of the service come first.
+func TestProcessesOfAUnitAreLookedAtWithinBounds(t *testing.T) {
+	f := machine(running("nginx.service"))
+	many := []int{812}
+	for i := range 4000 {
+		many = append(many, 1000+i)
+	}
+	f.uses = []Use{{PIDs: many}}
+	looked := []int{}
+	count := func(_ context.Context, e Ending) (who, why string, err error) {
+		looked = append(looked, e.PID)
+		return "", "", nil
+	}
+	if _, err := PlanRestart(t.Context(), f, Options{Name: "nginx", Dependents: Dependents{Essential: count}}); err != nil || !slices.Equal(looked, many[:maxEnding]) {
+		t.Errorf("%v, looked at %d", err, len(looked))
 	}
 }

@@ -19,6 +19,8 @@ type End struct {
 	Name  string // of the unit of the process, as the system has it
 	PID   int
 	Force bool // lifts what it lifts of a restart, and the protection of the service by its own name
+	// Graceful says that the process is asked to end.
+	Graceful bool
 	// Carries says that whoever asks agrees to the end of the sessions of others that the process carries.
 	Carries   bool
 	Protected []string // as in [Options]
@@ -110,8 +112,8 @@ func (p *planner) checkService(ctx context.Context, u Unit, e End) error {
 		}
 		return p.refusal(shown(u.Name)+" ends with it, and "+why, true)
 	}
-	l, err := p.loses(ctx, u)
-	if err != nil || l.why == "" || e.Carries && p.ofOthers(u) {
+	l, err := p.loses(ctx, u, end{comesBack: u.comesBack(e.Graceful), agreed: e.Carries})
+	if err != nil || l.why == "" {
 		return err
 	}
 	return p.lost(shown(u.Name)+" ends with it, and ", l)
@@ -129,10 +131,12 @@ func (p *planner) protectedOwn(u Unit, e End) (why string, lifts bool) {
 	return "", true
 }
 
-// ofOthers says that the sessions which end with a unit are those of others alone.
-func (p *planner) ofOthers(u Unit) bool {
-	claim, ok := p.carries(u)
-	return ok && !claim.EndsOwn()
+// comesBack says whether the manager surely starts the service again.
+func (u Unit) comesBack(graceful bool) bool {
+	if graceful {
+		return u.BackAfterTerm
+	}
+	return u.BackAfterKill
 }
 
 // checkSideEffects refuses for what goes with the service. A manager that starts it again does to others what a

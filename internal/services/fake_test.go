@@ -25,6 +25,7 @@ type fake struct {
 	suspects [][]string
 	unseen   int
 	uses     []Use // in turn; the last one stays
+	useErr   error
 	first    time.Time
 	openErr  error
 	unitErr  func() error
@@ -169,7 +170,7 @@ func (f *fake) Suspects(context.Context) ([][]string, int, error) {
 
 func (f *fake) Use(context.Context, Unit) (Use, error) {
 	if len(f.uses) == 0 {
-		return Use{}, nil
+		return Use{}, f.useErr
 	}
 	use := f.uses[0]
 	if len(f.uses) > 1 {

@@ -28,12 +28,16 @@ func (p *planner) checkReach(ctx context.Context, u Unit) error {
 	if why, lifts, err := p.ownService(u); err != nil || why != "" {
 		return cmp.Or(err, p.refused(why, lifts))
 	}
-	if l, err := p.loses(ctx, u); err != nil || l.why != "" {
+	if l, err := p.loses(ctx, u, end{comesBack: u.watched()}); err != nil || l.why != "" {
 		return cmp.Or(err, p.lost("", l))
 	}
 	defer p.others.settle()
 	return p.checkStopAndStart(ctx, u)
 }
+
+// watched says that the manager sees whether what a restart starts runs. What a oneshot has left running is seen by
+// nobody: its commands may end well, or at once, without it.
+func (u Unit) watched() bool { return u.Type != "oneshot" }
 
 // checkStopAndStart looks at what the stop and the new start of a service do.
 func (p *planner) checkStopAndStart(ctx context.Context, u Unit) error {
@@ -239,7 +243,7 @@ func (p *planner) checkOther(ctx context.Context, other Unit, how string) error 
 	if lifts, kept := p.mustStay(other, how == stops); kept {
 		return p.refusal(p.what+" "+how+" "+shown(other.Name)+" as well", lifts)
 	}
-	if l, err := p.loses(ctx, other); err != nil || l.why != "" {
+	if l, err := p.loses(ctx, other, end{comesBack: how == restarts && other.watched()}); err != nil || l.why != "" {
 		return cmp.Or(err, p.lost(p.what+" "+how+" "+shown(other.Name)+" as well, and ", l))
 	}
 	if how == stops {

@@ -70,6 +70,9 @@ type Unit struct {
 	ComesBack   bool      // its manager starts it again after a failure
 	MayRestart  bool      // its manager may start it again, whatever it ended with
 	RestartedBy []string  // what starts it again, each a sentence
+	// BackAfterKill and BackAfterTerm say that its manager surely starts it again when its main process has got the
+	// signal.
+	BackAfterKill, BackAfterTerm bool
 }
 
 // A LogLine is a line of a log, not sanitized.

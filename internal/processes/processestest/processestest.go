@@ -68,6 +68,8 @@ func (s source) Sessions(context.Context) (*sessions.Model, error) { return &ses
 
 func (s source) Lineage(context.Context) ([]processes.Relative, error) { return nil, nil }
 
+func (s source) Below(context.Context, int) ([]processes.Relative, error) { return nil, nil }
+
 func (s source) RestartPolicy(context.Context, string) (processes.RestartPolicy, error) {
 	return processes.RestartPolicy{}, nil
 }

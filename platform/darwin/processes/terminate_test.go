@@ -150,7 +150,7 @@ func TestProcessesThatEndByThemselves(t *testing.T) {
 	refused(t, newFakeMac(), processes.Target{PID: 4243}, fault.ProcessNotFound, "There is no process with the ID 4243", "")
 	w := newFakeMac()
 	w.before = func(w *fakeMac) {
-		if w.looks == 7 {
+		if w.looks == 8 {
 			delete(w.all, app)
 		}
 	}

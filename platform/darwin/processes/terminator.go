@@ -105,6 +105,25 @@ func (t *Terminator) Lineage(ctx context.Context) ([]processes.Relative, error) 
 	return lineage(byPID, t.mac.PID)
 }
 
+// Below implements [processes.TerminationSource].
+func (t *Terminator) Below(ctx context.Context, pid int) ([]processes.Relative, error) {
+	table, err := ps.Table(ctx, t.mac.Runner)
+	if err != nil {
+		return nil, err
+	}
+	children := make(map[int][]ps.Process, len(table))
+	for _, p := range table {
+		children[p.PPID] = append(children[p.PPID], p)
+	}
+	var list []processes.Relative
+	for queue := []int{pid}; len(queue) > 0 && len(list) < len(table); queue = queue[1:] {
+		for _, p := range children[queue[0]] {
+			list, queue = append(list, processes.Relative{PID: p.PID, Name: p.Name()}), append(queue, p.PID)
+		}
+	}
+	return list, nil
+}
+
 // lineage walks up to launchd, whose parent is the kernel.
 func lineage(byPID map[int]ps.Process, pid int) ([]processes.Relative, error) {
 	child, found := byPID[pid]

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/processes"
 	"sentinel/internal/services"
 	"sentinel/platform/darwin/launchctl"
 )
@@ -106,6 +107,8 @@ func unit(target string, j launchctl.Job, before *launchctl.Job) services.Unit {
 	u.File, u.Runs, u.Reason, u.RestartedBy = j.File, j.Runs, j.Reason, restartedBy(j)
 	u.ComesBack = j.KeepAlive || len(j.Semaphores) > 0
 	u.MayRestart = u.ComesBack
+	then := predict(j)
+	u.BackAfterKill, u.BackAfterTerm = then.OnKill == processes.ComesBack, then.OnTerm == processes.ComesBack
 	kept := u.ComesBack
 	if !kept && !j.RunAtLoad {
 		u.Dormant = dormant(target, j.State)

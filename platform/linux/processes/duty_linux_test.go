@@ -163,7 +163,7 @@ func TestARouterByWhatItSpeaksIsProtected(t *testing.T) {
 	if f := fault.From(err); f.Code != fault.ProtectedProcess || !strings.Contains(f.Message, processes.WhyRouting) {
 		t.Error(err)
 	}
-	if why, err := processes.Essential(t.Context(), NewTerminator("/"), pid); err != nil || why != processes.WhyRouting {
+	if _, why, err := processes.Essential(t.Context(), NewTerminator("/"), processes.Ending{PID: pid, ComesBack: true}, nil); err != nil || why != processes.WhyRouting {
 		t.Errorf("%q, %v", why, err)
 	}
 	if p := plan(t, processes.Target{PID: pid, Force: true}); p == nil {
@@ -191,7 +191,7 @@ func TestTheProgramOfTheWayOutIsProtected(t *testing.T) {
 	}
 	pid, users := socketOf(t, 0, device), socketOf(t, 1000, device)
 	essential := func(pid int) string {
-		why, err := processes.Essential(t.Context(), NewTerminator("/"), pid)
+		_, why, err := processes.Essential(t.Context(), NewTerminator("/"), processes.Ending{PID: pid, ComesBack: true}, nil)
 		if err != nil {
 			t.Error(err)
 		}

@@ -7,6 +7,7 @@ package processes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -38,6 +39,9 @@ func (h *held) Facts(ctx context.Context) (processes.Facts, error) {
 	if gone := h.Probe(); errors.Is(gone, processes.ErrNoProcess) {
 		return processes.Facts{}, gone
 	}
+	if errors.Is(err, procfs.ErrStuck) {
+		err = fmt.Errorf("%w: %w", processes.ErrHeldUp, err)
+	}
 	if err != nil {
 		return processes.Facts{}, err
 	}
@@ -48,7 +52,7 @@ func (h *held) Facts(ctx context.Context) (processes.Facts, error) {
 // facts reads the facts about the process with the PID. It fails only if a fact that the refusals
 // need is missing.
 func (t *Terminator) facts(ctx context.Context, pid int) (processes.Facts, error) {
-	stat, err := t.proc.Process(pid)
+	stat, err := t.proc.ProcessInTime(pid)
 	if err != nil {
 		return processes.Facts{}, err
 	}
@@ -58,7 +62,7 @@ func (t *Terminator) facts(ctx context.Context, pid int) (processes.Facts, error
 	}
 	names, _ := t.names() //nolint:errcheck // a user without a name is shown as a number
 	f := processes.Facts{
-		Name: stat.Name, Start: t.start(stat), Kernel: stat.Flags&kernelThread != 0, Nested: status.Nested,
+		Name: stat.Name, Start: t.start(stat), Kernel: stat.Flags&kernelThread != 0, Nested: status.Nested, First: status.First,
 		UserID: status.UID, User: names.Name(status.UID),
 	}
 	if stat.ParentPID != 0 {

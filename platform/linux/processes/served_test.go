@@ -110,12 +110,13 @@ func TestEssentialProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		why, err := processes.Essential(t.Context(), NewTerminator("/"), run(t, exec.Command(path, "60")))
+		pid := run(t, exec.Command(path, "60"))
+		_, why, err := processes.Essential(t.Context(), NewTerminator("/"), processes.Ending{PID: pid, ComesBack: true}, nil)
 		if err != nil || (why == "") != (want == "") || !strings.HasPrefix(why, want) {
 			t.Errorf("%s: %q, %v", name, why, err)
 		}
 	}
-	if why, err := processes.Essential(t.Context(), NewTerminator("/"), 1<<21); err != nil || why != "" {
+	if _, why, err := processes.Essential(t.Context(), NewTerminator("/"), processes.Ending{PID: 1 << 21}, nil); err != nil || why != "" {
 		t.Errorf("one that is gone: %q, %v", why, err)
 	}
 }

@@ -15,6 +15,7 @@ type ProcessStatus struct {
 	TracerPID int  // TracerPid: 0 without a tracer
 	UID       int  // Uid: the real user ID
 	Nested    bool // NSpid: the process is in a child of this /proc's PID namespace; Linux 4.1 and later
+	First     bool // NSpid: it is process 1 of that child, or of one below it
 }
 
 // Status reads /proc/PID/status. pid may be the ID of a thread.
@@ -32,6 +33,7 @@ func parseProcessStatus(b []byte) (ProcessStatus, error) {
 		fields := bytes.Fields(rest)
 		if string(name) == "NSpid" {
 			s.Nested = len(fields) > 1
+			s.First = s.Nested && string(fields[len(fields)-1]) == "1"
 		}
 		to, ok := wanted[string(name)]
 		if !ok {

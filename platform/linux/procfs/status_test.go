@@ -17,10 +17,13 @@ func TestStatusTellsThreadsTracersAndContainers(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	want.Nested = true
-	if got, err := parseProcessStatus([]byte(strings.Replace(status, "NSpid:\t4243", "NSpid:\t4243\t1", 1))); got != want || err != nil {
-		t.Errorf("%+v, %v", got, err)
+	for ids, first := range map[string]bool{"\t1": true, "\t17": false, "\t1\t17": false, "\t17\t1": true} {
+		want.First = first
+		if got, err := parseProcessStatus([]byte(strings.Replace(status, "NSpid:\t4243", "NSpid:\t4243"+ids, 1))); got != want || err != nil {
+			t.Errorf("%q: %+v, %v", ids, got, err)
+		}
 	}
-	want.Nested = false
+	want.Nested, want.First = false, false
 	if got, err := parseProcessStatus([]byte(strings.Replace(status, "NSpid:\t4243\n", "", 1))); got != want || err != nil {
 		t.Errorf("before Linux 4.1: %+v, %v", got, err)
 	}

@@ -66,6 +66,19 @@ func (fs FS) Processes(ctx context.Context) (table []Process, stuck []int, err e
 	return table, stuck, nil
 }
 
+// ProcessInTime is [FS.Process] of one that may be kept from being read: then it fails with [ErrStuck].
+func (fs FS) ProcessInTime(pid int) (ProcessStat, error) {
+	dir, err := openDir(fs.dir)
+	if err != nil {
+		return ProcessStat{}, err
+	}
+	read := readStats(fs, dir, []int{pid}, func(pid int, buf []byte) (Process, error) { return dir.process(pid, buf) })[0]
+	if read.err == nil && read.value.Headless {
+		fs.revive(&read.value.ProcessStat)
+	}
+	return read.value.ProcessStat, read.err
+}
+
 // answering parts processes into those that can be read and those that are stuck.
 func (fs FS) answering(pids []int) (answer []int, stuck []Skipped) {
 	dir, err := openDir(fs.dir)

@@ -17,7 +17,9 @@ import (
 	"github.com/godbus/dbus/v5"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/processes"
 	"sentinel/internal/services"
+	"sentinel/platform/linux/systemd"
 )
 
 // properties are those of one unit (org.freedesktop.systemd1(5)). A property that this version of
@@ -168,6 +170,8 @@ func service(p properties, u *services.Unit) {
 		u.ComesBack, u.MayRestart = comesBack(p), true
 		u.RestartedBy = append([]string{policy}, u.RestartedBy...)
 	}
+	then := systemd.Predict(value[string](p, "Restart"))
+	u.BackAfterKill, u.BackAfterTerm = then.OnKill == processes.ComesBack, then.OnTerm == processes.ComesBack
 	kill := value[string](p, "KillMode")
 	u.SparesOthers = kill == "process" || kill == "none"
 	u.Actions = append(u.Actions, actions(p)...)

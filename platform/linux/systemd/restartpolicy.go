@@ -26,15 +26,15 @@ func RestartPolicy(ctx context.Context, root, unit string) (processes.RestartPol
 		return processes.RestartPolicy{}, err
 	}
 	main, err := serviceProperty[uint32](ctx, conn, unit, "MainPID")
-	policy := predict(restart)
+	policy := Predict(restart)
 	policy.MainPID = int(main)
 	return policy, err
 }
 
-// predict is the table of systemd.service(5) under Restart=. SIGKILL is an
+// Predict is the table of systemd.service(5) under Restart=. SIGKILL is an
 // unclean end. SIGTERM is a clean one, unless the process handles it and exits with a
 // status of its own.
-func predict(restart string) processes.RestartPolicy {
+func Predict(restart string) processes.RestartPolicy {
 	p := processes.RestartPolicy{Cause: "(Restart=" + restart + ")"}
 	switch restart {
 	case "always":

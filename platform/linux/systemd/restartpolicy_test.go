@@ -16,7 +16,7 @@ func TestPredictionsFollowTheTableOfRestart(t *testing.T) {
 		"no": {no, no}, "always": {yes, yes}, "on-success": {no, may}, "on-failure": {yes, may}, "on-abnormal": {yes, no},
 		"on-abort": {yes, no}, "on-watchdog": {no, no}, "on-tuesdays": {may, may},
 	} {
-		if p := predict(restart); p.OnKill != want.kill || p.OnTerm != want.term || p.Cause != "(Restart="+restart+")" {
+		if p := Predict(restart); p.OnKill != want.kill || p.OnTerm != want.term || p.Cause != "(Restart="+restart+")" {
 			t.Errorf("Restart=%s: %+v", restart, p)
 		}
 	}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package processes
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"sentinel/internal/processes"
+	"sentinel/platform/linux/procfs"
+)
+
+// Below implements [processes.TerminationSource]. What has joined the namespace of the first of one (nsenter(1), docker
+// exec) descends from elsewhere.
+func (t *Terminator) Below(ctx context.Context, pid int) ([]processes.Relative, error) {
+	last, err := t.read(ctx, recent)
+	if err != nil {
+		return nil, err
+	}
+	children := make(map[int][]procfs.Process, len(last.rows))
+	for _, p := range last.rows {
+		children[p.ParentPID] = append(children[p.ParentPID], p)
+	}
+	seen := map[int]bool{pid: true}
+	for queue := append(t.joined(last.rows, pid), children[pid]...); len(queue) > 0; queue = queue[1:] {
+		if p := queue[0]; !seen[p.PID] {
+			seen[p.PID] = true
+			queue = append(queue, children[p.PID]...)
+		}
+	}
+	return relatives(last.rows, func(p procfs.Process) bool { return p.PID != pid && seen[p.PID] }), nil
+}
+
+// joined picks the processes in a PID namespace whose first process has the ID; none where it is not the first of one.
+func (t *Terminator) joined(rows []procfs.Process, first int) (in []procfs.Process) {
+	status, err := t.proc.Status(first)
+	if err != nil || !status.First {
+		return nil
+	}
+	namespace, err := t.proc.Link(first, "ns/pid")
+	for _, p := range rows {
+		if its, failed := t.proc.Link(p.PID, "ns/pid"); err == nil && failed == nil && its == namespace {
+			in = append(in, p)
+		}
+	}
+	return in
+}
+
+func relatives(rows []procfs.Process, wanted func(procfs.Process) bool) (list []processes.Relative) {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(p procfs.Process) bool { return !wanted(p) })
+	slices.SortStableFunc(rows, func(a, b procfs.Process) int { return cmp.Or(cmp.Compare(a.Start, b.Start), a.PID-b.PID) })
+	for _, p := range rows {
+		list = append(list, processes.Relative{PID: p.PID, Name: p.Name})
+	}
+	return list
+}
