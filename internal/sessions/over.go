@@ -75,8 +75,11 @@ func (f *finder) leading(pid int) []SocketID {
 			f.notLooked(fmt.Errorf("more than %d processes that talk over Unix sockets are not followed", maxLeading))
 			return nil
 		}
-		holders, _ := f.source.Holders(f.ctx, ends) //nolint:errcheck // whose files are not all read hides them from others, too
+		holders, err := f.source.Holders(f.ctx, ends)
 		for i, id := range came {
+			if err != nil && len(holders[ends[i].ID]) == 0 {
+				f.notLooked(err)
+			}
 			if slices.ContainsFunc(holders[ends[i].ID], func(holder int) bool { return f.passesOn(holder, pid) }) {
 				list = append(list, id)
 			}

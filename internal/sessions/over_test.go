@@ -149,6 +149,17 @@ func TestUnixSocketsThatAreNotLookedAtAreAGap(t *testing.T) {
 	}
 }
 
+// Who holds the other end may be among what was not looked at.
+func TestAnUnknownHolderOfAUnixSocketIsAGap(t *testing.T) {
+	m := behindPath("root")
+	m.front(40, "_proxy", 200)
+	m.unheld, m.skipped = true, &SkippedError{Err: errors.New("too many files"), Users: []int{1000}}
+	model, _ := summary(t, m)
+	if hidden := model.Hidden(); len(hidden) != 1 || model.Hides(0, false) == "" || model.Hides(1000, false) != "" {
+		t.Errorf("%+v", hidden)
+	}
+}
+
 // How many processes are connected in a row is the choice of whoever runs them.
 func TestALongRowOfUnixSocketsIsAGap(t *testing.T) {
 	m := behindPath("root")
