@@ -36,9 +36,16 @@ var (
 	protocolsOfRouting = []uint16{88, 89, 112}
 )
 
-// duty tells what the network of this machine has of a process. Only the system's processes have one: an
-// ordinary user could give a process of theirs such sockets.
-func (t *Terminator) duty(ctx context.Context, pid, uid int) (d processes.Duty) {
+// duty tells what the network of this machine has of a process.
+func (t *Terminator) duty(ctx context.Context, pid, uid int) processes.Duty {
+	d := t.dutyHere(ctx, pid, uid)
+	t.behind(ctx, pid, &d)
+	return d
+}
+
+// dutyHere is that in the network of this run. Only the system's processes have one: an ordinary user could give a
+// process of theirs such sockets.
+func (t *Terminator) dutyHere(ctx context.Context, pid, uid int) (d processes.Duty) {
 	if !procfs.SystemAccount(uid) {
 		return d
 	}
@@ -126,10 +133,13 @@ func (s *dutySearch) add(uid int, inode uint64, d processes.Duty) {
 // answers says whether a socket at that place gets what this machine asks. The unspecified address of IPv6 takes
 // IPv4 as well, unless the socket says otherwise, which is not told.
 func (s *dutySearch) answers(at netip.AddrPort) bool {
+	return at.Port() == portDNS && slices.ContainsFunc(s.asked(), func(a netip.Addr) bool { return takes(at, a) })
+}
+
+// takes says whether a socket at one place gets questions that are asked at an address.
+func takes(at netip.AddrPort, asked netip.Addr) bool {
 	bound := at.Addr().Unmap().WithZone("")
-	return at.Port() == portDNS && slices.ContainsFunc(s.asked(), func(a netip.Addr) bool {
-		return a == bound || bound.IsUnspecified() && (bound.Is6() || a.Is4())
-	})
+	return at.Port() == portDNS && (asked == bound || bound.IsUnspecified() && (bound.Is6() || asked.Is4()))
 }
 
 // askedHere lists the addresses of this machine at which it asks for names. The C library asks at loopback where

@@ -28,6 +28,7 @@ type Terminator struct {
 	root     string
 	sessions *linuxsessions.Reader
 	ways     waysOut
+	near     containers
 }
 
 var _ processes.TerminationSource = (*Terminator)(nil)

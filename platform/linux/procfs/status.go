@@ -15,7 +15,7 @@ type ProcessStatus struct {
 	TracerPID int  // TracerPid: 0 without a tracer
 	UID       int  // Uid: the real user ID
 	Nested    bool // NSpid: the process is in a child of this /proc's PID namespace; Linux 4.1 and later
-	First     bool // NSpid: it is process 1 of that child, or of one below it
+	First     bool // NSpid: it is the first of such a child, with which all others there end
 }
 
 // Status reads /proc/PID/status. pid may be the ID of a thread.

@@ -32,7 +32,7 @@ func (r *reading) Container(ctx context.Context, host netip.Addr) (c sessions.Co
 		case !known && r.nested:
 			return c, false, nil
 		case !known:
-			return c, true, errors.New("no program in its network namespace is seen")
+			return c, true, errEmpty
 		}
 		c, err = r.visit(ctx, name)
 		c.Processes = r.living()[name]
@@ -41,6 +41,34 @@ func (r *reading) Container(ctx context.Context, host netip.Addr) (c sessions.Co
 		}
 	}
 	return c, true, errors.New("its network namespace does not have that address")
+}
+
+// errEmpty is no want where programs are looked for.
+var errEmpty = errors.New("no program in its network namespace is seen")
+
+// Containers looks into those of this machine that hosts are in, by the rules of [reading.Container], each for its
+// host. What could not be looked at is an error beside the rest.
+func (r *Reader) Containers(ctx context.Context, hosts []netip.Addr) (map[netip.Addr]sessions.Container, error) {
+	pass := r.reading(nil)
+	defer pass.leave()
+	if _, _, err := pass.begin(ctx); err != nil {
+		return nil, err
+	}
+	found, sockets := map[netip.Addr]sessions.Container{}, map[sessions.Space][]sessions.Socket{}
+	var errs []error
+	for _, host := range hosts {
+		c, on, err := pass.Container(ctx, host)
+		if err != nil && !errors.Is(err, errEmpty) {
+			errs = append(errs, fmt.Errorf("%s: %w", host, err))
+		}
+		if sockets[c.Space] == nil {
+			sockets[c.Space] = c.Sockets
+		}
+		if c.Sockets = sockets[c.Space]; on {
+			found[host] = c
+		}
+	}
+	return found, errors.Join(errs...)
 }
 
 // visit reads a network namespace, once.

@@ -56,12 +56,16 @@ func (r *Reader) Model(ctx context.Context) (*sessions.Model, error) {
 		return nil, err
 	}
 	defer files.Close()
-	pass := &reading{
+	pass := r.reading(files)
+	defer pass.leave()
+	return sessions.Find(ctx, pass)
+}
+
+func (r *Reader) reading(files *procfs.FileReader) *reading {
+	return &reading{
 		Reader: r, files: files, own: map[netip.Addr]bool{}, spaces: map[string]sessions.Container{},
 		tunnels: tunnels.New(r.root), carried: map[sessions.Connection][]sessions.Tunnel{}, flows: conntrack.Read,
 	}
-	defer pass.leave()
-	return sessions.Find(ctx, pass)
 }
 
 // A reading is one pass over the machine, within one budget.
@@ -97,15 +101,12 @@ var _ sessions.Source = (*reading)(nil)
 
 // Read implements [sessions.Source].
 func (r *reading) Read(ctx context.Context) (sessions.Snapshot, error) {
-	table, stuck, err := r.proc.Processes(ctx)
+	table, stuck, err := r.begin(ctx)
 	if err != nil {
 		return sessions.Snapshot{}, err
 	}
-	r.space, r.pids = r.namespace("thread-self", "net"), r.namespace("1", "pid")
-	r.nested = r.pids != "" && r.pids != firstPIDs // processes around this run are not seen
 	s := sessions.Snapshot{Self: r.self, Masters: true, Nested: r.nested}
 	for _, p := range table {
-		r.pidsSeen = append(r.pidsSeen, p.PID)
 		name, pseudo := Terminal(p.Terminal)
 		s.Processes = append(s.Processes, sessions.Process{
 			PID: p.PID, Parent: p.ParentPID, Leader: p.Session, Name: p.Name, Terminal: name, Pseudo: pseudo,
@@ -127,6 +128,19 @@ func (r *reading) Read(ctx context.Context) (sessions.Snapshot, error) {
 	s.Users = r.users()
 	s.Hint = hint(os.Getenv("SSH_CONNECTION"))
 	return s, nil
+}
+
+// begin reads which processes there are, and where this run is.
+func (r *reading) begin(ctx context.Context) (table []procfs.Process, stuck []int, err error) {
+	if table, stuck, err = r.proc.Processes(ctx); err != nil {
+		return nil, nil, err
+	}
+	for _, p := range table {
+		r.pidsSeen = append(r.pidsSeen, p.PID)
+	}
+	r.space, r.pids = r.namespace("thread-self", "net"), r.namespace("1", "pid")
+	r.nested = r.pids != "" && r.pids != firstPIDs // processes around this run are not seen
+	return table, stuck, nil
 }
 
 // unread says which processes could not be read in time: those of the system, since users choose it for theirs.

@@ -105,6 +105,20 @@ func (w *walk) ofSystem(t sessions.Tunnel) bool {
 	return slices.ContainsFunc(w.search().holders[t.Interface], func(h holder) bool { return h.here && h.system })
 }
 
+// Gateways lists those of the routes to the rest of the world, in all tables. One in a nexthop object that the kernel
+// shows as such is missing.
+func (r *Reader) Gateways(ctx context.Context) (list []netip.Addr, err error) {
+	routes, err := (&walk{Reader: r, ctx: ctx}).wide()
+	for _, route := range routes {
+		for _, hop := range append([]*netlink.NexthopInfo{{Gw: route.Gw}}, route.MultiPath...) {
+			if a, ok := netip.AddrFromSlice(hop.Gw); ok && !slices.Contains(list, a.Unmap()) {
+				list = append(list, a.Unmap())
+			}
+		}
+	}
+	return list, err
+}
+
 // wide lists the routes to the rest of the world. A router has a million others.
 func (w *walk) wide() ([]netlink.Route, error) {
 	return netattr.Complete(w.ctx, func() (list []netlink.Route, err error) {
