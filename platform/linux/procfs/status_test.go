@@ -16,11 +16,10 @@ func TestStatusTellsThreadsTracersAndContainers(t *testing.T) {
 	if got, err := parseProcessStatus([]byte(status)); got != want || err != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	want.Nested = true
-	for ids, first := range map[string]bool{"\t1": true, "\t17": false, "\t1\t17": false, "\t17\t1": true} {
-		want.First = first
-		if got, err := parseProcessStatus([]byte(strings.Replace(status, "NSpid:\t4243", "NSpid:\t4243"+ids, 1))); got != want || err != nil {
-			t.Errorf("%q: %+v, %v", ids, got, err)
+	for numbers, first := range map[string]bool{"4243\t1": true, "4243\t17": false, "4243\t1\t17": false, "4243\t17\t1": true} {
+		want.Nested, want.First = true, first
+		if got, err := parseProcessStatus([]byte(strings.Replace(status, "NSpid:\t4243", "NSpid:\t"+numbers, 1))); got != want || err != nil {
+			t.Errorf("%q: %+v, %v", numbers, got, err)
 		}
 	}
 	want.Nested, want.First = false, false

@@ -152,3 +152,27 @@ func TestALearnedEndIsNoWayOut(t *testing.T) {
 		t.Errorf("%q, %v", summary(found), err)
 	}
 }
+
+func TestGatewaysOfWideRoutesAreListedOnce(t *testing.T) {
+	wide := func(length int, r netlink.Route) netlink.Route {
+		r.Type, r.Dst = unix.RTN_UNICAST, &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(length, 32)}
+		return r
+	}
+	r := New(t.TempDir())
+	r.kernel = silentKernel()
+	r.kernel.routes = func(family int, _ *netlink.Route, _ uint64, visit func(netlink.Route) bool) error {
+		for _, route := range []netlink.Route{
+			wide(0, netlink.Route{Gw: net.IP{192, 0, 2, 1}}), wide(1, netlink.Route{Gw: net.ParseIP("192.0.2.1"), Table: 1000}), wide(24, netlink.Route{Gw: net.IP{192, 0, 2, 9}}),
+			wide(0, netlink.Route{LinkIndex: 5}), wide(0, netlink.Route{MultiPath: []*netlink.NexthopInfo{{Gw: net.IP{192, 0, 2, 2}}, {LinkIndex: 5}}}),
+		} {
+			if family == netlink.FAMILY_V4 {
+				visit(route)
+			}
+		}
+		return nil
+	}
+	want := []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")}
+	if got, err := r.Gateways(t.Context()); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
