@@ -36,7 +36,7 @@ func Inside(t *testing.T, behind ...string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"--chdir=" + directory, insideEnv + "=" + t.Name(), namespacesEnv + "=" + outerNamespaces(t), "SENTINEL_REQUIRE_ALL=" + os.Getenv("SENTINEL_REQUIRE_ALL")}
+	args := []string{"--unset=TMPDIR", "--chdir=" + directory, insideEnv + "=" + t.Name(), namespacesEnv + "=" + outerNamespaces(t), "SENTINEL_REQUIRE_ALL=" + os.Getenv("SENTINEL_REQUIRE_ALL")}
 	args = append(append(args, behind...), os.Args[0], "-test.run="+testPattern(t.Name()), "-test.v", "-test.count=1")
 	r, err := sysexec.Host{}.Run(t.Context(), sysexec.Command{Path: "/usr/bin/env", Args: args, Timeout: insideLimit})
 	adoptResult(t, r, err)
