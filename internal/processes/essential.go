@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 )
 
 // An Ending is a process that ends along with another.
@@ -19,6 +20,9 @@ type Ending struct {
 // may, and for a process that is gone, or that nobody gets to read: users have such in any service that runs theirs.
 // protected are names that the configuration protects.
 func Essential(ctx context.Context, source TerminationSource, e Ending, protected []string) (who, why string, err error) {
+	if e.ComesBack && !slices.ContainsFunc(source.Critical(), func(r CriticalRule) bool { return r.Restart }) {
+		return "", "", nil // a platform without such rules has no duties either
+	}
 	p, err := hold(ctx, source, e.PID)
 	if errors.Is(err, ErrNoProcess) || errors.Is(err, ErrHeldUp) {
 		return "", "", nil

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -96,9 +97,31 @@ type dutySearch struct {
 	found map[uint64]processes.Duty
 }
 
-// dutySockets lists those of the network namespace of this run. Where /proc has no network, those of protocols
+// A dutyTable is what was found last: many processes of one service are looked at in a row.
+type dutyTable struct {
+	mu    sync.Mutex
+	at    time.Time
+	found map[uint64]processes.Duty
+}
+
+// dutySockets lists them; they may be a second old.
+func (t *Terminator) dutySockets(ctx context.Context) (found map[uint64]processes.Duty, err error) {
+	d := &t.duties
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.found != nil && time.Since(d.at) < recent {
+		return d.found, nil
+	}
+	at := time.Now()
+	if found, err = t.findDuties(ctx); err == nil {
+		d.at, d.found = at, found
+	}
+	return found, err
+}
+
+// findDuties looks at the sockets of the network namespace of this run. Where /proc has no network, those of protocols
 // without ports are not known, and names have to do.
-func (t *Terminator) dutySockets(ctx context.Context) (map[uint64]processes.Duty, error) {
+func (t *Terminator) findDuties(ctx context.Context) (map[uint64]processes.Duty, error) {
 	s := dutySearch{sync.OnceValue(t.askedHere), map[uint64]processes.Duty{}}
 	errs := []error{sockdiag.Dump(ctx, unix.IPPROTO_TCP, s.tcp), sockdiag.Dump(ctx, unix.IPPROTO_UDP, s.udp)}
 	for _, table := range []string{"raw", "raw6"} {

@@ -39,9 +39,6 @@ func (h *held) Facts(ctx context.Context) (processes.Facts, error) {
 	if gone := h.Probe(); errors.Is(gone, processes.ErrNoProcess) {
 		return processes.Facts{}, gone
 	}
-	if errors.Is(err, procfs.ErrStuck) {
-		err = fmt.Errorf("%w: %w", processes.ErrHeldUp, err)
-	}
 	if err != nil {
 		return processes.Facts{}, err
 	}
@@ -53,6 +50,9 @@ func (h *held) Facts(ctx context.Context) (processes.Facts, error) {
 // need is missing.
 func (t *Terminator) facts(ctx context.Context, pid int) (processes.Facts, error) {
 	stat, err := t.proc.ProcessInTime(pid)
+	if errors.Is(err, procfs.ErrStuck) {
+		err = fmt.Errorf("%w: %w", processes.ErrHeldUp, err)
+	}
 	if err != nil {
 		return processes.Facts{}, err
 	}

@@ -29,6 +29,7 @@ type Terminator struct {
 	sessions *linuxsessions.Reader
 	ways     waysOut
 	near     containers
+	duties   dutyTable
 }
 
 var _ processes.TerminationSource = (*Terminator)(nil)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/services"
 )
 
 // A reload changes the state twice, and an active service stays active.
@@ -33,5 +35,18 @@ func TestUnitsThatIsolateAreActionsOnTheSystem(t *testing.T) {
 	p["OnFailure"], p["OnSuccessJobMode"] = []string{}, "isolate"
 	if diff := cmp.Diff([]string{"none", "stop all but next.target on"}, common(p).Actions); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What a service does after a signal is what terminate_process foretells of it.
+func TestWhatComesBackAfterWhichSignal(t *testing.T) {
+	for restart, want := range map[string][2]bool{
+		"": {}, "no": {}, "on-watchdog": {}, "on-success": {}, "on-failure": {true, false}, "on-abort": {true, false}, "always": {true, true},
+	} {
+		var u services.Unit
+		service(properties{"Restart": restart}, &u)
+		if got := [2]bool{u.BackAfterKill, u.BackAfterTerm}; got != want {
+			t.Errorf("%q: %v", restart, got)
+		}
 	}
 }
