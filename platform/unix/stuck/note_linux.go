@@ -30,16 +30,26 @@ func Noted(root string, of Thing) (noted bool) {
 // Processes lists the processes that other runs wait for, at most so many.
 func Processes(root string, most int) (pids []int) {
 	ask(root, func(fd int) {
-		for from := Process(0); len(pids) < most; {
-			found, noted := first(fd, from, directories-int64(from))
+		begin := Process(0)
+		for from, end := begin, begin+1<<pidBits; len(pids) < most && from < end; {
+			found, noted := first(fd, from, int64(end-from))
 			if !noted {
 				break
 			}
-			pids, from = append(pids, int(found-Process(0))), found+1
+			pids, from = append(pids, int(found-begin)), found+1
 		}
 	})
 	return pids
 }
+
+// namespace returns the number of the PID namespace of this run (namespaces(7)), 0 where that is unknown.
+var namespace = sync.OnceValue(func() uint32 {
+	var st unix.Stat_t
+	if unix.Stat("/proc/self/ns/pid", &st) != nil {
+		return 0
+	}
+	return uint32(st.Ino)
+})
 
 // AnyDirectory reports whether other runs wait for directories.
 func AnyDirectory(root string) (noted bool) {

@@ -25,8 +25,8 @@ type Thing int64
 // User is what belongs to a user.
 func User(uid int) Thing { return Thing(uid) }
 
-// Process is what the kernel tells of a process.
-func Process(pid int) Thing { return Thing(pid) + processes }
+// Process is what the kernel tells of a process, by its ID in the PID namespace of this run: another may share /run.
+func Process(pid int) Thing { return processes + Thing(namespace())<<pidBits + Thing(pid) }
 
 // Directory is what is directly in a directory, by its path.
 func Directory(path string) Thing {
@@ -36,7 +36,8 @@ func Directory(path string) Thing {
 }
 
 const (
-	processes   = 1 << 32 // above every user ID
+	pidBits     = 22      // PID_MAX_LIMIT of proc_pid_max(5), /proc/sys/kernel/pid_max
+	processes   = 1 << 60 // above every user ID, and a multiple of all that is added
 	directories = 1 << 62 // above every process, and half of all
 )
 

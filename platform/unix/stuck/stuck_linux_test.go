@@ -46,14 +46,15 @@ func TestProcessesAreListedUpToABound(t *testing.T) {
 		t.Errorf("without a note: %v", pids)
 	}
 	defer Note(root, User(1000))()
-	for _, pid := range []int{7, 4194304, 5, 6} {
+	for _, pid := range []int{7, 4194303, 5, 6} {
 		defer Note(root, Process(pid))()
 	}
 	defer Note(root, Directory("/tmp"))()
+	defer Note(root, Process(0)+1<<pidBits+8)() // of another namespace
 	forget := Note(root, Process(300))
 	defer Note(root, Process(6))() // by another run as well
 	forget()
-	if pids := Processes(root, 9); !slices.Equal(pids, []int{5, 6, 7, 4194304}) {
+	if pids := Processes(root, 9); !slices.Equal(pids, []int{5, 6, 7, 4194303}) {
 		t.Errorf("processes %v", pids)
 	}
 	if !AnyDirectory(root) || !Noted(root, Directory("/tmp")) || Noted(root, Directory("/tmp/a")) {
