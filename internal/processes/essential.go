@@ -3,7 +3,6 @@
 package processes
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -57,7 +56,10 @@ func (p *Termination) essential(ctx context.Context, e Ending) (string, error) {
 	if why == "" && !e.ComesBack {
 		why = p.kept(ctx)
 	}
-	if why = cmp.Or(why, p.critical(ctx, e)); why != "" {
+	if why == "" {
+		why = p.critical(ctx, e)
+	}
+	if why != "" {
 		return why, nil
 	}
 	return "", duty.Unread

@@ -78,7 +78,7 @@ func (p *Termination) refuseNamespace(ctx context.Context, model *sessions.Model
 		}
 	}
 	for _, r := range below[:min(len(below), maxBelow)] {
-		who, why, err := Essential(ctx, p.source, Ending{PID: r.PID, Carries: carries(model, r.PID)}, p.protected)
+		who, why, err := Essential(ctx, p.source, Ending{PID: r.PID, Carries: model.Carries(r.PID)}, p.protected)
 		if err != nil {
 			return unavailable(ctx, "What depends on "+r.who()+", which ends with "+p.who()+", cannot be read", err)
 		}

@@ -100,7 +100,8 @@ func TestSessionsOfANamespaceEndWithItsFirst(t *testing.T) {
 	fails(t, first(sessions.Others), Target{}, fault.ProtectedProcess, "it carries the session of ann"+by, "--kill 4242 --end-session")
 	fails(t, first(sessions.Own), Target{EndSession: true}, fault.ProtectedProcess, "it carries this call's own session of ann"+by, "another session")
 	v := first(sessions.Others)
-	v.model.Processes[4242] = sessions.Claim{Sessions: []*sessions.Session{{User: "bob"}}}
+	both := append([]*sessions.Session{{User: "bob"}}, v.model.Processes[worker].Sessions...)
+	v.model.Processes[4242] = sessions.Claim{Sessions: both} // a session that two processes carry ends once
 	p, err := PlanTermination(t.Context(), v, Target{PID: 4242, EndSession: true}, nil)
 	if err != nil {
 		t.Fatal(err)

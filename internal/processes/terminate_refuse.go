@@ -107,7 +107,7 @@ func (p *Termination) refuseSession(ctx context.Context) error {
 	if err != nil {
 		return unavailable(ctx, "What carries the sessions of this machine cannot be read, and must not be ended", err)
 	}
-	if why := p.critical(ctx, Ending{Carries: carries(model, p.target.PID)}); why != "" {
+	if why := p.critical(ctx, Ending{Carries: model.Carries(p.target.PID)}); why != "" {
 		return p.protectedAs(why).WithFix(p.instead())
 	}
 	if claim, known := model.Processes[p.target.PID]; known {
@@ -116,12 +116,6 @@ func (p *Termination) refuseSession(ctx context.Context) error {
 		}
 	}
 	return cmp.Or(p.refuseBelow(ctx, model), p.refuseHidden(model))
-}
-
-// carries says that it is known whose sessions a process carries.
-func carries(model *sessions.Model, pid int) bool {
-	claim, known := model.Processes[pid]
-	return known && !claim.Listens && !claim.Apart
 }
 
 // refuseClaim refuses what ends sessions, and keeps those that are to end.
@@ -139,7 +133,11 @@ func (p *Termination) refuseClaim(claim sessions.Claim) error {
 	case p.carries == nil:
 		p.carries = &claim
 	default:
-		p.carries.Sessions = append(slices.Clip(p.carries.Sessions), claim.Sessions...)
+		for _, s := range claim.Sessions {
+			if !slices.Contains(p.carries.Sessions, s) {
+				p.carries.Sessions = append(slices.Clip(p.carries.Sessions), s)
+			}
+		}
 	}
 	return nil
 }

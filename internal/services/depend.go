@@ -104,9 +104,11 @@ func (p *planner) lost(lead string, l loss) error {
 }
 
 func (p *planner) loses(ctx context.Context, u Unit, e end) (loss, error) {
-	if claim, ok := p.carries(u, e.comesBack); ok && (!e.agreed || claim.Listens || claim.EndsOwn()) {
+	claim, ok := p.carries(u, e.comesBack)
+	if ok && (!e.agreed || claim.Listens || claim.EndsOwn()) {
 		return loss{claim.Carrying(), claim.Data()}, nil
-	} else if why := p.on.model.Hides(0, false); !ok && why != "" {
+	}
+	if why := p.on.model.Hides(0, false); !ok && why != "" {
 		return loss{}, unknownDependence(ctx, "Whether "+shown(u.Name)+" carries this call's own session is not known", errors.New(why))
 	}
 	for group, points := range p.on.mounted {
@@ -127,8 +129,7 @@ func (p *planner) losesProcess(ctx context.Context, u Unit, e end) (loss, error)
 		return loss{}, unknownDependence(ctx, "Which processes "+shown(u.Name)+" has cannot be read", err)
 	}
 	for _, pid := range pids {
-		claim, known := p.on.model.Processes[pid]
-		who, why, err := p.on.essential(ctx, Ending{pid, e.comesBack, known && !claim.Listens && !claim.Apart})
+		who, why, err := p.on.essential(ctx, Ending{pid, e.comesBack, p.on.model.Carries(pid)})
 		if err != nil {
 			return loss{}, unknownDependence(ctx, fmt.Sprintf("What depends on process %d of %s cannot be read", pid, shown(u.Name)), err)
 		}

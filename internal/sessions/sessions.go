@@ -253,6 +253,12 @@ type Model struct {
 // A Connection of a session to another host.
 type Connection struct{ Local, Remote netip.Addr }
 
+// Carries reports whether it is known of a process whose sessions end with it.
+func (m *Model) Carries(pid int) bool {
+	claim, known := m.Processes[pid]
+	return known && !claim.Listens && !claim.Apart
+}
+
 // Hides says why a process of an account of the system may carry the caller's own session though no claim says so, a
 // clause; empty if it does not. Who has reached a bound of their own may end all that is theirs, so that hiding protects
 // no intruder. Root of a container, contained, is one of those.

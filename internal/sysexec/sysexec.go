@@ -34,7 +34,7 @@ const grace = 5 * time.Second
 // does not end, one stuck in the kernel on dead storage.
 const DefaultWaitDelay = grace + time.Second
 
-// environment is the environment of every program. A fixed locale keeps output parseable, and a
+// environment begins that of every program. A fixed locale keeps output parseable, and a
 // fixed time zone (in the form for which tzset(3) needs no file) makes the times in it unambiguous.
 // Nothing is inherited from the caller.
 var environment = []string{
@@ -44,7 +44,7 @@ var environment = []string{
 	"HOME=/",
 }
 
-// fixed returns the environment. Where root alone can write, temporary files are there: every user can fill /tmp, and
+// fixed returns the environment of a program. Where root alone can write, temporary files are there: every user can fill /tmp, and
 // keep a program of root's from its work.
 func fixed() []string {
 	const ofRoot = "/run" // hier(7)

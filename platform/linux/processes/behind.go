@@ -77,11 +77,9 @@ func (t *Terminator) numbered(pid int) bool {
 // namespace end with its first process.
 func (t *Terminator) answersIn(ctx context.Context, s nameServer, pid int, first bool) (found bool) {
 	pids := []int{pid}
-	if place, err := t.proc.Link(pid, "ns/pid"); err == nil && first {
-		pids = slices.DeleteFunc(slices.Clone(s.Processes), func(other int) bool {
-			beside, err := t.proc.Link(other, "ns/pid")
-			return err != nil || beside != place
-		})
+	if first {
+		beside := t.beside(pid)
+		pids = slices.DeleteFunc(slices.Clone(s.Processes), func(other int) bool { return other != pid && !beside(other) })
 	}
 	t.proc.OpenFiles(ctx, pids, func(f procfs.OpenFile) bool { //nolint:errcheck // a container is not to be impossible to end
 		inode, ok := f.Socket()

@@ -40,13 +40,22 @@ func (t *Terminator) joined(rows []procfs.Process, first int) (in []procfs.Proce
 	if err != nil || !status.First {
 		return nil
 	}
-	namespace, err := t.proc.Link(first, "ns/pid")
+	beside := t.beside(first)
 	for _, p := range rows {
-		if its, failed := t.proc.Link(p.PID, "ns/pid"); err == nil && failed == nil && its == namespace {
+		if beside(p.PID) {
 			in = append(in, p)
 		}
 	}
 	return in
+}
+
+// beside tells which processes are in the PID namespace of one.
+func (t *Terminator) beside(pid int) func(other int) bool {
+	namespace, err := t.proc.Link(pid, "ns/pid")
+	return func(other int) bool {
+		its, failed := t.proc.Link(other, "ns/pid")
+		return err == nil && failed == nil && its == namespace
+	}
 }
 
 func relatives(rows []procfs.Process, wanted func(procfs.Process) bool) (list []processes.Relative) {
