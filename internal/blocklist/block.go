@@ -167,10 +167,7 @@ func (b *BlockPlan) Preview() (expected BlockPreview, known bool) {
 // nothing else.
 func (b *BlockPlan) Summary() string {
 	where := fmt.Sprintf("%s with %s (%s)", b.entry.Address, b.backend.Name(), strings.Join(b.backend.Abilities().Directions, ", "))
-	besides := b.despite()
-	for _, text := range b.foreseen(b.entries()) {
-		besides += " " + text
-	}
+	besides := strings.Join(append([]string{b.despite()}, b.foreseen(b.entries())...), " ")
 	switch {
 	case b.damage != nil:
 		return fmt.Sprintf("Would set the damaged list of blocked addresses aside, report it, and not block %s until asked again.", b.entry.Address)

@@ -99,7 +99,7 @@ func TestALargeDirectoryIsReadWhole(t *testing.T) {
 		var read bool
 		pool := Pool[int, int]{Workers: 2, Add: func(int, int) []int { read = true; return nil }, Read: func(s *Steps, _ int) int {
 			for range 20 {
-				time.Sleep(pause * (leaveAfter - 1))
+				<-time.After(pause * (leaveAfter - 1))
 				s.Take()
 			}
 			return 0
@@ -123,7 +123,7 @@ func TestTheEndOfTheTimeEndsTheRun(t *testing.T) {
 				<-again
 				return nil
 			}
-			time.Sleep(pause)
+			<-time.After(pause)
 			return []int{d + 1}
 		}}
 		began := time.Now()
