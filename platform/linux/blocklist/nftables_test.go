@@ -17,6 +17,7 @@ import (
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 
+	"sentinel/internal/blocklist"
 	"sentinel/internal/fault"
 	"sentinel/platform/linux/netattr"
 )
@@ -259,6 +260,31 @@ func TestDamagedAnswersAreErrors(t *testing.T) {
 		}
 		if _, there, _, err := n.Find(t.Context(), peers[0]); there || !errors.Is(err, netattr.ErrFormat) {
 			t.Errorf("%s: found %v, %v", name, there, err)
+		}
+	}
+}
+
+// A set that the kernel is rearranging is shown in part, and some of that twice, to any number of readings.
+func TestAListWithAnAddressTwiceIsNotWhole(t *testing.T) {
+	list := func(last ...byte) (blocks []blocklist.Block) {
+		for _, b := range last {
+			blocks = append(blocks, blocklist.Block{Address: netip.AddrFrom4([4]byte{192, 0, 2, b})})
+		}
+		return blocks
+	}
+	for _, c := range []struct {
+		a, b []blocklist.Block
+		same bool
+	}{
+		{list(1, 2, 3), list(3, 1, 2), true},
+		{list(1, 2), list(1, 2, 3), false},
+		{list(1, 2), list(1, 3), false},
+		{list(1, 2), list(1, 1), false},
+		{list(1, 1), list(1, 1), false},
+		{list(1, 1, 2), list(1, 1, 2), false},
+	} {
+		if got := sameAddresses(c.a, c.b); got != c.same {
+			t.Errorf("%v, %v: %v", c.a, c.b, got)
 		}
 	}
 }

@@ -7,6 +7,7 @@ package blocklist
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -57,8 +58,8 @@ func (n Nftables) readBlocks(ctx context.Context, have layout) ([]blocklist.Bloc
 }
 
 // readWhole reads the elements of both sets until it gets the same twice. Some
-// milliseconds after many elements were added, the kernel rearranges the set and shows only a
-// part of it, without saying so.
+// milliseconds after many elements were added, or more on a busy machine, the kernel rearranges the set and shows only
+// a part of it, some of that twice, without saying so.
 func (n Nftables) readWhole(ctx context.Context, have layout) ([]blocklist.Block, error) {
 	blocks, err := n.readBlocks(ctx, have)
 	for i := 1; i < maxReads && err == nil && len(blocks) > 0; i++ {
@@ -75,13 +76,18 @@ func (n Nftables) readWhole(ctx context.Context, have layout) ([]blocklist.Block
 	return blocks, err
 }
 
+// sameAddresses reports whether two readings have the same, each once.
 func sameAddresses(a, b []blocklist.Block) bool {
-	held := make(map[netip.Addr]bool, len(a))
-	for _, block := range a {
-		held[block.Address] = true
+	first, second := addressesOf(a), addressesOf(b)
+	return maps.Equal(first, second) && len(first) == len(a) && len(second) == len(b)
+}
+
+func addressesOf(list []blocklist.Block) map[netip.Addr]bool {
+	held := make(map[netip.Addr]bool, len(list))
+	for _, b := range list {
+		held[b.Address] = true
 	}
-	missing := slices.ContainsFunc(b, func(block blocklist.Block) bool { return !held[block.Address] })
-	return len(a) == len(b) && !missing
+	return held
 }
 
 // readSome reads the elements of the addresses that are there.
