@@ -120,6 +120,7 @@ func TestAtMostFourCallsRunAndQueuedOnesCanBeCancelled(t *testing.T) {
 				p.send(cancelOf(id))
 			}
 		}
+		synctest.Wait() // the last one is read, but may not be heeded yet
 		for range maxCalls {
 			w.release <- struct{}{}
 			if r := p.receive(); !ran[string(r.ID)] {
