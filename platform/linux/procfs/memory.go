@@ -55,16 +55,23 @@ type memoryReader struct {
 	most int           // that may be stuck before those of people are not asked
 	root string        // where runs note what is stuck; empty for what no run stays for
 
-	mu     sync.Mutex
-	waited time.Duration
-	pids   map[int]bool // that are stuck
-	byUser map[int]int
+	mu       sync.Mutex
+	waited   time.Duration
+	pids     map[int]reason // that are stuck
+	byUser   map[int]int
+	answered int // how many of those were read after all
+}
+
+// A reason is why a process is taken for stuck.
+type reason struct {
+	uid   int  // its user
+	noted bool // another run waits for it, and this one does not
 }
 
 func newMemoryReader() *memoryReader { return newReader(readPatience, maxStuck) }
 
 func newReader(each time.Duration, most int) *memoryReader {
-	return &memoryReader{each: each, most: most, pids: map[int]bool{}, byUser: map[int]int{}}
+	return &memoryReader{each: each, most: most, pids: map[int]reason{}, byUser: map[int]int{}}
 }
 
 // Bounds of waiting for the stat files of processes, as those for their memory.
@@ -81,10 +88,12 @@ func (fs FS) Hasty(each time.Duration, most int) FS {
 }
 
 // Waited is how long was waited for what is stuck.
-func (fs FS) Waited() time.Duration {
-	fs.memory.mu.Lock()
-	defer fs.memory.mu.Unlock()
-	return fs.memory.waited
+func (fs FS) Waited() time.Duration { return fs.memory.waitedFor() }
+
+func (m *memoryReader) waitedFor() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.waited
 }
 
 // An outcome is what came of reading from the memory of a process.
@@ -95,9 +104,29 @@ type outcome[T any] struct {
 
 // readEach calls open for the processes, in order and in one goroutine: one for each would cost more than
 // what is read. The real user of a process is only asked for where that matters. A process that is
-// stuck is given up, and another goroutine goes on with the next; one that was stuck once is not asked
-// again.
+// stuck is given up, and another goroutine goes on with the next; it is not asked again while that lasts. Beside
+// many busy processes one may only have taken long: those that have answered when all were asked are asked once more.
 func readEach[T any](m *memoryReader, pids []int, user func(pid int) int, open func(pid int) (T, error)) []outcome[T] {
+	m.leaveNoted(user)
+	before := m.answers()
+	all := readOnce(m, pids, user, open)
+	m.leaveNoted(user)
+	if m.answers() == before {
+		return all
+	}
+	var again, at []int
+	for i, o := range all {
+		if errors.Is(o.err, ErrStuck) {
+			again, at = append(again, pids[i]), append(at, i)
+		}
+	}
+	for i, o := range readOnce(m, again, user, open) {
+		all[at[i]] = o
+	}
+	return all
+}
+
+func readOnce[T any](m *memoryReader, pids []int, user func(pid int) int, open func(pid int) (T, error)) []outcome[T] {
 	var all []outcome[T]
 	for len(all) < len(pids) {
 		all = append(all, readUntilStuck(m, pids[len(all):], user, open)...)
@@ -160,14 +189,22 @@ func (m *memoryReader) refuses(pid int, user func(pid int) int) bool {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.pids[pid] || m.byUser[uid] >= most || len(m.pids) >= m.most && !SystemAccount(uid)
+	_, known := m.pids[pid]
+	return known || m.byUser[uid] >= most || len(m.pids) >= m.most && !SystemAccount(uid)
 }
 
 // knows reports whether a process was stuck.
 func (m *memoryReader) knows(pid int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.pids[pid]
+	_, known := m.pids[pid]
+	return known
+}
+
+func (m *memoryReader) answers() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.answered
 }
 
 func (m *memoryReader) stuck() int {
@@ -184,28 +221,57 @@ func (m *memoryReader) patience() time.Duration {
 }
 
 // giveUp returns what is to be called when the process can be read after all.
-func (m *memoryReader) giveUp(pid, uid int, waited time.Duration) (forget func()) {
+func (m *memoryReader) giveUp(pid, uid int, waited time.Duration) (answers func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.waited += waited
-	m.leave(pid, uid)
-	if m.root == "" {
-		return func() {}
+	m.leave(pid, reason{uid: uid})
+	forget := func() {}
+	if m.root != "" {
+		forget = stuck.Note(m.root, stuck.Process(pid))
 	}
-	return stuck.Note(m.root, stuck.Process(pid))
+	return func() {
+		forget()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.ask(pid)
+	}
 }
 
-func (m *memoryReader) leave(pid, uid int) {
-	m.pids[pid] = true
-	m.byUser[uid]++
+func (m *memoryReader) leave(pid int, why reason) {
+	if _, known := m.pids[pid]; !known {
+		m.pids[pid] = why
+		m.byUser[why.uid]++
+	}
 }
 
-// leaveNoted gives up what other runs wait for.
+// ask has one that was left be asked again.
+func (m *memoryReader) ask(pid int) {
+	if why, known := m.pids[pid]; known {
+		m.byUser[why.uid]--
+		delete(m.pids, pid)
+		m.answered++
+	}
+}
+
+// leaveNoted gives up what other runs wait for, and no longer what they waited for.
 func (m *memoryReader) leaveNoted(user func(pid int) int) {
-	for _, pid := range stuck.Processes(m.root, m.most) {
-		if uid := user(pid); !m.knows(pid) {
+	if m.root == "" {
+		return
+	}
+	noted := stuck.Processes(m.root, m.most)
+	m.mu.Lock()
+	for pid, why := range m.pids {
+		if why.noted && !slices.Contains(noted, pid) {
+			m.ask(pid)
+		}
+	}
+	m.mu.Unlock()
+	for _, pid := range noted {
+		if !m.knows(pid) {
+			uid := user(pid)
 			m.mu.Lock()
-			m.leave(pid, uid)
+			m.leave(pid, reason{uid: uid, noted: true})
 			m.mu.Unlock()
 		}
 	}

@@ -92,6 +92,33 @@ func TestSlowReadsAreNotStuck(t *testing.T) {
 	})
 }
 
+// Beside many busy processes one answers late, and is looked at again when all the others were.
+func TestWhatAnswersLateIsAskedOnceMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, end := newMemoryReader(), make(chan struct{})
+		defer close(end)
+		late := 0
+		read := func(pid int) (int, error) {
+			switch {
+			case pid == 3:
+				<-end
+			case pid == 2 && late == 0:
+				late++
+				<-time.After(2*readPatience + leastPatience)
+			}
+			return pid, nil
+		}
+		for i, o := range readEach(m, []int{1, 2, 3, 4}, of(1000), read) {
+			if pid := i + 1; (pid == 3) != errors.Is(o.err, ErrStuck) || pid != 3 && o.value != pid {
+				t.Errorf("process %d: %d, %v", pid, o.value, o.err)
+			}
+		}
+		if m.byUser[1000] != 1 || m.stuck() != 1 {
+			t.Errorf("%d of the user are stuck, %d of all", m.byUser[1000], m.stuck())
+		}
+	})
+}
+
 // A user who has many such processes costs no more than a bound, and only his own are given up.
 func TestOneUsersStuckProcessesDoNotHideOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +150,6 @@ func TestWhatAnEarlierRunWaitsForIsNotAsked(t *testing.T) {
 		earlier.stats.readOne(pid, of(1000), hang)
 	}
 	fs := New(root)
-	fs.stats.leaveNoted(of(1000))
 	read := func(int) ([]byte, error) { return []byte("x"), nil }
 	for pid, want := range map[int]error{0: ErrStuck, maxStuckUser - 1: ErrStuck, maxStuckUser: ErrStuck} {
 		if _, err := fs.stats.readOne(pid, of(1000), read); !errors.Is(err, want) {
@@ -135,10 +161,10 @@ func TestWhatAnEarlierRunWaitsForIsNotAsked(t *testing.T) {
 	}
 	close(end)
 	testenv.WaitFor(t, "the earlier run has read them", func() bool { return len(stuck.Processes(root, 9)) == 0 })
-	fs = New(root)
-	fs.stats.leaveNoted(of(1000))
-	if raw, err := fs.stats.readOne(0, of(1000), read); string(raw) != "x" || err != nil {
-		t.Errorf("afterwards: %q, %v", raw, err)
+	for pid := range maxStuckUser + 1 {
+		if raw, err := fs.stats.readOne(pid, of(1000), read); string(raw) != "x" || err != nil {
+			t.Errorf("afterwards, process %d: %q, %v", pid, raw, err)
+		}
 	}
 }
 

@@ -102,14 +102,13 @@ func (fs FS) answering(pids []int) (answer []int, stuck []Skipped) {
 // readStats calls open for the processes with a buffer, which it must not keep, and closes dir unless one was given up,
 // which may still use it.
 func readStats[T any](fs FS, dir dirHandle, pids []int, open func(pid int, buf []byte) (T, error)) []outcome[T] {
-	fs.stats.leaveNoted(fs.Owner)
-	known := fs.stats.stuck()
+	waited := fs.stats.waitedFor()
 	all := readEach(fs.stats, pids, fs.Owner, func(pid int) (T, error) {
 		buf := statBuffers.Get().(*[4096]byte)
 		defer statBuffers.Put(buf)
 		return open(pid, buf[:])
 	})
-	if fs.stats.stuck() == known {
+	if fs.stats.waitedFor() == waited {
 		dir.close()
 	}
 	return all
