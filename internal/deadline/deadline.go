@@ -10,21 +10,30 @@ import (
 
 // Call runs read with a time limit and abandons it when it exceeds that: a read
 // from a dead disk cannot be interrupted. The error is then that of the context,
-// context.DeadlineExceeded or context.Canceled, and a late result is dropped.
+// context.DeadlineExceeded or context.Canceled, and a late result is dropped, as a late panic is. One in
+// time is the caller's.
 func Call[T any](ctx context.Context, limit time.Duration, read func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	type outcome struct {
-		value T
-		err   error
+		value    T
+		err      error
+		panicked any
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		value, err := read(ctx)
-		done <- outcome{value, err}
+		var o outcome
+		defer func() {
+			o.panicked = recover()
+			done <- o
+		}()
+		o.value, o.err = read(ctx)
 	}()
 	select {
 	case o := <-done:
+		if o.panicked != nil {
+			panic(o.panicked)
+		}
 		return o.value, o.err
 	case <-ctx.Done():
 		var zero T
