@@ -39,11 +39,17 @@ func (j *Journal) turn(ctx context.Context, r Record, limits []*Limit) (release 
 func (j *Journal) queue(ctx context.Context, uid int) (release func(), err error) {
 	path := filepath.Join(j.headDir, fmt.Sprintf("%s%d.lock", turnPrefix, uid))
 	release, err = lockfile.Exclude(ctx, path, j.lockTimeout/2)
-	if errors.As(err, new(lockfile.BusyError)) {
-		return nil, fault.Wrap(fault.RateLimited, "Others of this user's changes were recorded before this one all the time", err).
-			WithFix("Nothing was changed. Try again in a moment, and make fewer calls at a time.")
+	return release, passedOver(err)
+}
+
+// passedOver returns the error of a wait for a turn. Where one run has had it all the time, it is that run which is
+// to be told.
+func passedOver(err error) error {
+	if busy, is := errors.AsType[lockfile.BusyError](err); !is || !busy.Passes {
+		return err
 	}
-	return release, err
+	return fault.Wrap(fault.RateLimited, "Others of this user's changes were recorded before this one all the time", err).
+		WithFix("Nothing was changed. Try again in a moment, and make fewer calls at a time.")
 }
 
 // reached returns the error of a limit that is reached, as far as that shows without the lock: what else there is

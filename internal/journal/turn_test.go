@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/lockfile"
 )
 
 // of returns an intent of a user behind sudo.
@@ -76,9 +77,20 @@ func TestRunsOfAUserWaitForOneAnother(t *testing.T) {
 	ends(t, "root", j, block("x"), limit, "")
 	ends(t, "who is not limited", j, of(1000), nil, "")
 	j.lockTimeout = time.Second
-	ends(t, "the same user", j, of(1000), limit, fault.RateLimited)
+	ends(t, "the same user, whose other run does not go on", j, of(1000), limit, fault.JournalFailed)
 	pass()
 	j.lockTimeout = lockTimeout
 	ends(t, "the same user again", j, of(1000), limit, "")
 	sound(t, j)
+}
+
+func TestOnlyManyRunsOfAUserAreTooMany(t *testing.T) {
+	passes := lockfile.BusyError{Path: "turn-1000.lock", Holder: 7, Passes: true}
+	if known, is := errors.AsType[*fault.Error](passedOver(passes)); !is || known.Code != fault.RateLimited {
+		t.Errorf("one after another: %v", known)
+	}
+	hung := lockfile.BusyError{Path: "turn-1000.lock", Holder: 7}
+	if err := passedOver(hung); err != error(hung) {
+		t.Errorf("one all the time: %v", err)
+	}
 }
