@@ -175,7 +175,7 @@ func (p *Termination) Summary() string {
 	case c == nil:
 	case c.Listens:
 		what += " People log in through it, as in " + c.String() + "."
-	case c.Apart:
+	case c.Apart():
 		what += " It serves terminals that are shown in " + c.String() + ", and what runs there ends."
 	default:
 		what += " It carries " + c.String() + ", which ends."

@@ -21,8 +21,14 @@ func master(below Facts) *victim {
 	return v
 }
 
+// some is replaced by the sessions of a claim.
+var some = make([]*sessions.Session, 1)
+
 func claimed(v *victim, pid int, c sessions.Claim, whose sessions.Ownership) {
 	c.Sessions = []*sessions.Session{{User: "ann", Whose: whose}}
+	if c.Shown != nil {
+		c.Shown = c.Sessions
+	}
 	v.model = &sessions.Model{Processes: map[int]sessions.Claim{pid: c}}
 }
 
@@ -41,7 +47,7 @@ func TestAMasterCarriesTheCallersSession(t *testing.T) {
 		"one with another's":        {same, sessions.Claim{}, sessions.Others, false},
 		"one of another unit":       {other, sessions.Claim{}, sessions.Own, false},
 		"one that only takes some":  {same, sessions.Claim{Listens: true}, sessions.Own, false},
-		"one that shows a terminal": {same, sessions.Claim{Apart: true}, sessions.Own, false},
+		"one that shows a terminal": {same, sessions.Claim{Shown: some}, sessions.Own, false},
 	} {
 		v := master(Facts{Name: "haproxy", Unit: c.unit})
 		claimed(v, worker, c.claim, c.whose)

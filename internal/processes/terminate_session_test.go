@@ -48,12 +48,14 @@ func TestProcessesThatCarrySessions(t *testing.T) {
 		"a user's that listens":                       {sessions.Claim{Listens: true, Untrusted: true}, sessions.Others, false, "people log in through it", ""},
 		"a user's that listens, on request":           {sessions.Claim{Listens: true, Untrusted: true}, sessions.Others, true, "", " People log in through it, as in the session of mallory from 203.0.113.8."},
 		"a user's that let the caller in, on request": {sessions.Claim{Listens: true, Untrusted: true}, sessions.Own, true, "", " People log in through it, as in this call's own session of mallory from 203.0.113.8."},
-		"shows its terminals":                         {sessions.Claim{Apart: true}, sessions.Own, false, "it serves terminals that are shown in this call's own session of mallory", ""},
-		"shows its terminals, on request":             {sessions.Claim{Apart: true}, sessions.Own, true, "", " It serves terminals that are shown in this call's own session of mallory from 203.0.113.8, and what runs there ends."},
+		"shows its terminals":                         {sessions.Claim{Shown: some}, sessions.Own, false, "it serves terminals that are shown in this call's own session of mallory", ""},
+		"shows its terminals, on request":             {sessions.Claim{Shown: some}, sessions.Own, true, "", " It serves terminals that are shown in this call's own session of mallory from 203.0.113.8, and what runs there ends."},
 	} {
 		s := &sessions.Session{User: "mallory", From: []netip.Addr{netip.MustParseAddr("203.0.113.8")}, Whose: c.whose}
 		v := &victim{facts: []Facts{{Name: "ttyd", Start: "1.2"}}, endsBy: SignalKill}
-		c.claim.Sessions = []*sessions.Session{s}
+		if c.claim.Sessions = []*sessions.Session{s}; c.claim.Shown != nil {
+			c.claim.Shown = c.claim.Sessions
+		}
 		v.model = &sessions.Model{Processes: map[int]sessions.Claim{pid: c.claim}}
 		p, err := PlanTermination(t.Context(), v, Target{PID: pid, EndSession: c.end}, nil)
 		switch {

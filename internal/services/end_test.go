@@ -79,7 +79,7 @@ func TestEndsThatTakeOthersAlong(t *testing.T) {
 func TestTheServiceOfAProcessMayCarryMore(t *testing.T) {
 	ann := sessions.Claim{Sessions: []*sessions.Session{{User: "ann"}}}
 	own := sessions.Claim{Sessions: []*sessions.Session{{User: "ann", Whose: sessions.Own}}}
-	shown := sessions.Claim{Sessions: own.Sessions, Apart: true}
+	shown := sessions.Claim{Sessions: own.Sessions, Shown: own.Sessions}
 	f := machine(running("nginx.service"))
 	for _, c := range []struct {
 		claim   sessions.Claim

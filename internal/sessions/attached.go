@@ -79,10 +79,13 @@ func (f *finder) claimApart(server int, s *Session) {
 }
 
 func claimApart[K comparable](to map[K]Claim, key K, s *Session) {
-	before, known := to[key]
+	before := to[key]
+	if slices.Contains(before.Sessions, s) {
+		return
+	}
 	claim(to, key, s, before.How)
 	now := to[key]
-	now.Apart = !known || before.Apart
+	now.Shown = append(now.Shown, s)
 	to[key] = now
 }
 

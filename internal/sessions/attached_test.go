@@ -172,6 +172,28 @@ func TestUnitsOfServersOfTerminals(t *testing.T) {
 	}
 }
 
+// Who has the session of somebody else end with a server of terminals that is shown in the caller's does not make
+// that unit be the caller's session: it can be ended.
+func TestAUnitThatCarriesAnothersSessionBesideAServerOfTerminals(t *testing.T) {
+	m := tmux("ann")
+	m.draws(50, "pts/0")
+	m.Self = 13
+	m.described[50] = Description{UID: 1000, User: "ann", Unit: "ssh@7.service"}
+	m.described[22] = Description{UID: 1001, User: "mallory", Unit: "ssh@7.service"}
+	model, _ := summary(t, m)
+	c := model.Units["ssh@7.service"]
+	if len(c.Sessions) != 2 || len(c.Shown) != 1 || c.Whose() != Own || c.EndsOwn() || c.Apart() {
+		t.Errorf("%+v: %v", c, c.Carrying())
+	}
+	own := model.Processes[13]
+	if both := c.With(own); len(both.Sessions) != 2 || len(both.Shown) != 0 || !both.EndsOwn() {
+		t.Errorf("with the caller's: %+v", both)
+	}
+	if both := own.With(c); len(both.Sessions) != 2 || len(both.Shown) != 0 || !both.EndsOwn() || len(own.Sessions) != 1 {
+		t.Errorf("the caller's with it: %+v", both)
+	}
+}
+
 // Users make as many servers and sessions as they like.
 func TestManyServersOfTerminalsAreBounded(t *testing.T) {
 	m := tmux("mallory")

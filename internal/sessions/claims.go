@@ -46,7 +46,8 @@ func claim[K comparable](to map[K]Claim, key K, s *Session, how string) {
 	if !known || c.Listens || c.How != "" && how == "" {
 		c.How = how
 	}
-	c.Listens, c.Untrusted, c.Apart = false, false, false
+	c.Listens, c.Untrusted = false, false
+	c.Shown = slices.DeleteFunc(c.Shown, func(shown *Session) bool { return shown == s })
 	if !slices.Contains(c.Sessions, s) {
 		c.Sessions = append(c.Sessions, s)
 	}

@@ -70,13 +70,38 @@ type Claim struct {
 	// Untrusted is set with Listens for a process that anybody may have made, in any number, to be let alone:
 	// an ordinary user's who is not the caller, or that of a service which is not known to have let somebody in.
 	Untrusted bool
-	// Apart is set for a server of terminals that is shown in the sessions and is no part of them: what is done at
-	// its terminals ends with it, and the sessions go on.
-	Apart bool
+	// Shown are those of the sessions in which a server of terminals is shown, and of which it is no part: what is
+	// done at its terminals ends with it, and they go on.
+	Shown []*Session
 }
 
 // EndsOwn reports whether the caller's own session, or what may be that, is lost with what carries it.
-func (c Claim) EndsOwn() bool { return c.Whose() != Others && !c.Listens && !c.Apart }
+func (c Claim) EndsOwn() bool {
+	return !c.Listens && slices.ContainsFunc(c.Sessions, func(s *Session) bool {
+		return s.Whose != Others && !slices.Contains(c.Shown, s)
+	})
+}
+
+// Apart reports whether it is no part of any of the sessions.
+func (c Claim) Apart() bool { return len(c.Shown) == len(c.Sessions) }
+
+// With is the claim of what ends together with another.
+func (c Claim) With(other Claim) Claim {
+	c.Sessions, c.Shown = slices.Clone(c.Sessions), slices.Clone(c.Shown)
+	for _, s := range other.Sessions {
+		shown := slices.Contains(other.Shown, s)
+		switch {
+		case !slices.Contains(c.Sessions, s):
+			c.Sessions = append(c.Sessions, s)
+			if shown {
+				c.Shown = append(c.Shown, s)
+			}
+		case !shown:
+			c.Shown = slices.DeleteFunc(c.Shown, func(known *Session) bool { return known == s })
+		}
+	}
+	return c
+}
 
 // Whose returns Own if one of the sessions is that.
 func (c Claim) Whose() Ownership {
@@ -105,7 +130,7 @@ func (c Claim) Carrying() string {
 	switch {
 	case c.Listens:
 		return "people log in through it, as in " + c.String()
-	case c.Apart:
+	case c.Apart():
 		return "it serves terminals that are shown in " + c.String()
 	}
 	return "it carries " + c.String()
@@ -256,7 +281,7 @@ type Connection struct{ Local, Remote netip.Addr }
 // Carries reports whether it is known of a process whose sessions end with it.
 func (m *Model) Carries(pid int) bool {
 	claim, known := m.Processes[pid]
-	return known && !claim.Listens && !claim.Apart
+	return known && !claim.Listens && !claim.Apart()
 }
 
 // Hides says why a process of an account of the system may carry the caller's own session though no claim says so, a

@@ -83,7 +83,7 @@ func (s *site) shown(t *testing.T, server, attach string, detach ...string) {
 	s.start("peer", nil, append(words[:1:1], append([]string{"-tt"}, words[1:]...)...)...)
 	testenv.WaitFor(t, "somebody to be attached", func() bool { return claim().Sessions != nil })
 	c := claim()
-	if !c.Apart || len(c.Sessions) != 1 || c.Sessions[0].User != "ann" || c.Sessions[0].From[0] != netip.MustParseAddr(ann) {
+	if len(c.Shown) != 1 || len(c.Sessions) != 1 || c.Sessions[0].User != "ann" || c.Sessions[0].From[0] != netip.MustParseAddr(ann) {
 		t.Errorf("%+v, %v", c, c)
 	}
 	s.asAnn(t, detach...)
