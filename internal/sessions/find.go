@@ -127,7 +127,7 @@ type finder struct {
 	linked      map[Connection]bool // those of the model
 	local, lead map[int][]SocketID  // Unix sockets of a process that came in, and those that lead to the network
 	led         int                 // for how many processes that was looked for
-	missed      bool                // whether something of that was not looked at
+	unlooked    map[unlooked]bool   // why something of that was not looked at
 	model       *Model
 }
 
@@ -136,7 +136,7 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 		ctx: ctx, source: source, snapshot: s, register: newRegister(s.Logins),
 		processes: map[int]Process{}, children: map[int][]int{},
 		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, began: map[ends][]SocketID{}, listening: map[place][]Socket{}, doors: map[door]bool{},
-		carriers: map[int][]SocketID{}, came: map[int]*holding{}, all: map[int]*holding{}, shared: map[int]*holding{}, sharedAll: map[int][]SocketID{}, around: map[int][]SocketID{}, ways: map[proxy]ways{}, containers: map[netip.Addr]contained{}, linked: map[Connection]bool{}, apart: map[int][]int{}, local: map[int][]SocketID{}, lead: map[int][]SocketID{},
+		carriers: map[int][]SocketID{}, came: map[int]*holding{}, all: map[int]*holding{}, shared: map[int]*holding{}, sharedAll: map[int][]SocketID{}, around: map[int][]SocketID{}, ways: map[proxy]ways{}, containers: map[netip.Addr]contained{}, linked: map[Connection]bool{}, apart: map[int][]int{}, local: map[int][]SocketID{}, lead: map[int][]SocketID{}, unlooked: map[unlooked]bool{},
 		addresses: map[Space]map[netip.Addr]bool{0: set(s.Addresses)}, files: map[int]Files{}, unread: map[int]error{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{}, aboveUnseen: map[int]bool{}, vouched: map[*Session]bool{},
 		model: &Model{Addresses: map[netip.Addr]Claim{}, Processes: map[int]Claim{}, Units: map[string]Claim{}, Ports: map[Port]Claim{}},
 	}

@@ -41,22 +41,25 @@ func (f *finder) cameLocally(pid int) []SocketID {
 	})
 }
 
-// notLooked notes, once, that it is not known who is connected. Where the system tells nothing of the kind, that is no
-// reason to refuse everything.
+// notLooked notes that it is not known who is connected, once for each kind of reason. Where the system tells nothing
+// of the kind, that is no reason to refuse everything.
 func (f *finder) notLooked(err error) {
-	if f.missed {
+	skipped, _ := errors.AsType[*SkippedError](err)
+	kind := unlooked{skipped: skipped != nil, notTold: errors.Is(err, ErrNotTold)}
+	if f.unlooked[kind] {
 		return
 	}
-	f.missed = true
+	f.unlooked[kind] = true
 	why := fmt.Sprintf("which programs of this machine this call's session comes through over Unix sockets is not all known (%v)", err)
-	if errors.Is(err, ErrNotTold) {
+	if kind.notTold {
 		f.model.Unseen = append(f.model.Unseen, why)
 		return
 	}
-	g := Gap{Why: why, Whose: PossiblyOwn, Trusted: true}
-	g.Skipped, _ = errors.AsType[*SkippedError](err)
-	f.model.Gaps = append(f.model.Gaps, g)
+	f.model.Gaps = append(f.model.Gaps, Gap{Why: why, Whose: PossiblyOwn, Trusted: true, Skipped: skipped})
 }
+
+// unlooked is a kind of reason. A bound that was reached has more refused than another failure.
+type unlooked struct{ skipped, notTold bool }
 
 // leading are those of them behind which there are connections of the network.
 func (f *finder) leading(pid int) []SocketID {
@@ -72,7 +75,7 @@ func (f *finder) leading(pid int) []SocketID {
 			f.sockets[ends[i].ID] = ends[i]
 		}
 		if f.led++; f.led > maxLeading {
-			f.notLooked(fmt.Errorf("more than %d processes that talk over Unix sockets are not followed", maxLeading))
+			f.notLooked(&SkippedError{Err: fmt.Errorf("more than %d processes that talk over Unix sockets are not followed", maxLeading)})
 			return nil
 		}
 		holders, err := f.source.Holders(f.ctx, ends)

@@ -171,6 +171,9 @@ func TestALongRowOfUnixSocketsIsAGap(t *testing.T) {
 	if hidden := model.Hidden(); got != "203.0.113.7 possibly own" || len(hidden) != 1 {
 		t.Errorf("%s; %+v", got, hidden)
 	}
+	if model.Hides(0, false) == "" || model.Hides(101, false) == "" {
+		t.Error("what was not looked at may end")
+	}
 	if c := model.Addresses[netip.MustParseAddr("203.0.113.7")]; c.Whose() != PossiblyOwn {
 		t.Error(c)
 	}
