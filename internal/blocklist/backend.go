@@ -68,8 +68,19 @@ type Abilities struct {
 	// place; empty for nothing.
 	SideEffect string
 	// Beyond says in a sentence what the backend never sees, so that it is not dropped; empty for
-	// nothing.
-	Beyond string
+	// nothing. It looks at the system, whereas all else is known without; nil sees everything.
+	Beyond func() string
+}
+
+// beyond is what the backend never sees, as the sentences of a warning.
+func (a Abilities) beyond() []string {
+	if a.Beyond == nil {
+		return nil
+	}
+	if text := a.Beyond(); text != "" {
+		return []string{text}
+	}
+	return nil
 }
 
 // A Block is one address as the kernel holds it.

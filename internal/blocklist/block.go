@@ -223,9 +223,7 @@ func (b *BlockPlan) foreseen(entries []entry) []string {
 	if text := b.SideEffect(); text != "" {
 		list = append(list, text)
 	}
-	if can.Beyond != "" {
-		list = append(list, can.Beyond)
-	}
+	list = append(list, can.beyond()...)
 	if b.reapplies {
 		list = append(list, "It was on the list already: its reason, author and end are those of then; to change them, unblock it and block it again.")
 	}

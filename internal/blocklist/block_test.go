@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -436,14 +437,31 @@ func TestWhatABackendCannotDoIsSaid(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	m = newMachine()
-	m.can = Abilities{Expires: true, Beyond: "Bridges are beyond it."}
+	m.can = Abilities{Expires: true, Beyond: bridges}
 	l = m.on(t)
 	if said := listing(t, l).Warnings; len(said) != 0 {
 		t.Errorf("nothing is blocked: %q", said)
 	}
 	got, err = block(t, l, Request{Address: "203.0.113.9"})
-	if said := listing(t, l).Warnings; err != nil || !slices.Equal(got.Warnings, []string{m.can.Beyond}) || !slices.Equal(said, got.Warnings) {
+	if said := listing(t, l).Warnings; err != nil || !slices.Equal(got.Warnings, []string{bridges()}) || !slices.Equal(said, got.Warnings) {
 		t.Errorf("%+v, %v; listed with %q", got, err, said)
+	}
+}
+
+func bridges() string { return "Bridges are beyond it." }
+
+// A list has tens of thousands of addresses, and the system is not to be asked for each.
+func TestWhatABackendNeverSeesIsNotLookedForByRestore(t *testing.T) {
+	m, asked := newMachine(), 0
+	l := m.on(t)
+	for i := range 3 {
+		if _, err := block(t, l, Request{Address: "203.0.113." + strconv.Itoa(i+1), TTL: day}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.can.Beyond = func() string { asked++; return bridges() }
+	if r, err := l.Restore(t.Context()); err != nil || r.Entries != 3 || asked != 0 {
+		t.Errorf("%+v, %v; asked %d times", r, err, asked)
 	}
 }
 
@@ -457,7 +475,7 @@ func TestADryRunSaysWhatTheAnswerWarnsOf(t *testing.T) {
 		want  []string
 	}{
 		"nothing":           {can: Abilities{Expires: true}, want: []string{}},
-		"beyond it":         {can: Abilities{Expires: true, Beyond: "Bridges are beyond it."}, want: []string{"Bridges are beyond it."}},
+		"beyond it":         {can: Abilities{Expires: true, Beyond: bridges}, want: []string{"Bridges are beyond it."}},
 		"the first":         {can: Abilities{Expires: true, SideEffect: "The relay goes off."}, want: []string{"The relay goes off."}},
 		"no ends":           {ttl: day, want: []string{"fake cannot end a block by itself; the timer of sentinel does, within a minute."}},
 		"an end not needed": {want: []string{}},

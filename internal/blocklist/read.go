@@ -135,8 +135,8 @@ func (l *List) readFilter(ctx context.Context, r *Listing, c fileContent) (fileC
 	if k != nil && k.effective && can.SideEffect != "" {
 		r.Warnings = append(r.Warnings, can.SideEffect)
 	}
-	if len(c.entries) > 0 && can.Beyond != "" {
-		r.Warnings = append(r.Warnings, can.Beyond)
+	if len(c.entries) > 0 {
+		r.Warnings = append(r.Warnings, can.beyond()...)
 	}
 	return c, k, err
 }

@@ -31,6 +31,9 @@ func unseenBridges(root string) string {
 	return "What passes a bridge of this machine from one port to another is not dropped, as between another host and a virtual machine behind it: net.bridge.bridge-nf-call-iptables and bridge-nf-call-ip6tables are not both 1, for " + names + "."
 }
 
+// beyondBridges is unseenBridges of this machine.
+func beyondBridges() string { return unseenBridges("/") }
+
 // unfiltered lists the bridges with two ports or more whose packets of IPv4 or IPv6 no filter of IP sees.
 func unfiltered(root string) []string {
 	ports, _ := filepath.Glob(filepath.Join(root, "sys/class/net/*/brif/*")) //nolint:errcheck // the pattern is valid

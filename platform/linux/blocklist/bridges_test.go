@@ -54,7 +54,7 @@ func TestGuestsBehindABridgeAreBeyondABlock(t *testing.T) {
 	} {
 		run(t, command)
 	}
-	if said := NewNftables().Abilities().Beyond; said != "" {
+	if said := NewNftables().Abilities().Beyond(); said != "" {
 		t.Errorf("with one port: %s", said)
 	}
 	run(t, "ip link set b0 master br0")
@@ -62,7 +62,7 @@ func TestGuestsBehindABridgeAreBeyondABlock(t *testing.T) {
 		run(t, "sysctl -qw net.bridge.bridge-nf-call-iptables=0")
 	}
 	for _, b := range []string{"nftables", "iptables-nft"} {
-		if said := backendOf(b).Abilities().Beyond; !strings.HasSuffix(said, "for br0.") {
+		if said := backendOf(b).Abilities().Beyond(); !strings.HasSuffix(said, "for br0.") {
 			t.Errorf("%s: %q", b, said)
 		}
 	}
