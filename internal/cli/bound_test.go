@@ -46,6 +46,8 @@ func (c carrier) Facts(context.Context) (processes.Facts, error) {
 	return processes.Facts{Name: "ttyd", Start: "1.2", Served: c.served}, nil
 }
 
+func (carrier) Holdings(context.Context, map[int]*processes.Facts, bool) {}
+
 func (carrier) Critical() []processes.CriticalRule { return nil }
 
 func (carrier) Lineage(context.Context) ([]processes.Relative, error) { return nil, nil }

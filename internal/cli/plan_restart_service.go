@@ -91,8 +91,12 @@ type restartPreview struct {
 func (s session) dependents() services.Dependents {
 	return services.Dependents{
 		Sessions: s.host.Sessions, Mounted: s.host.Mounted,
-		Essential: func(ctx context.Context, e services.Ending) (who, why string, err error) {
-			return processes.Essential(ctx, s.host.Terminator, processes.Ending(e), s.config.Protect.Processes)
+		Essential: func(ctx context.Context, list []services.Ending) (pid int, who, why string, err error) {
+			ends := make([]processes.Ending, 0, len(list))
+			for _, e := range list {
+				ends = append(ends, processes.Ending(e))
+			}
+			return processes.Essential(ctx, s.host.Terminator, ends, s.config.Protect.Processes)
 		},
 	}
 }

@@ -5,7 +5,7 @@ package processes
 import (
 	"context"
 	"errors"
-	"slices"
+	"time"
 )
 
 // An Ending is a process that ends along with another.
@@ -15,24 +15,42 @@ type Ending struct {
 	Carries   bool // it is known whose sessions it carries
 }
 
-// Essential says why a process must not end along with another, and names it for a sentence; why is empty if it
-// may, and for a process that is gone, or that nobody gets to read: users have such in any service that runs theirs.
-// protected are names that the configuration protects.
-func Essential(ctx context.Context, source TerminationSource, e Ending, protected []string) (who, why string, err error) {
-	if e.ComesBack && !slices.ContainsFunc(source.Critical(), func(r CriticalRule) bool { return r.Restart }) {
-		return "", "", nil // a platform without such rules has no duties either
+// lookLimit is how long processes of people are looked at that end along with another; those beyond count as nothing,
+// or anybody could make a program impossible to end by what it starts.
+const lookLimit = 2 * time.Second
+
+// Essential finds the first process that must not end along with another, says why, and names it for a sentence; why is
+// empty if all may. One that is gone may, and one that nobody gets to read: users have such in any service that runs
+// theirs. protected are names that the configuration protects. An error is about the process with the PID.
+func Essential(ctx context.Context, source TerminationSource, list []Ending, protected []string) (pid int, who, why string, err error) {
+	began := time.Now()
+	held, facts := map[int]*Termination{}, map[int]*Facts{}
+	defer func() {
+		for _, p := range held {
+			p.Close()
+		}
+	}()
+	for _, e := range list {
+		p, err := hold(ctx, source, e.PID)
+		if errors.Is(err, ErrNoProcess) || errors.Is(err, ErrHeldUp) {
+			continue
+		}
+		if err != nil {
+			return e.PID, "", "", err
+		}
+		p.protected, held[e.PID], facts[e.PID] = protected, p, &p.facts
 	}
-	p, err := hold(ctx, source, e.PID)
-	if errors.Is(err, ErrNoProcess) || errors.Is(err, ErrHeldUp) {
-		return "", "", nil
+	source.Holdings(ctx, facts, false)
+	for _, e := range list {
+		p, found := held[e.PID]
+		if !found || person(p.facts.UserID) && time.Since(began) > lookLimit {
+			continue
+		}
+		if why, err := p.essential(ctx, e); err != nil || why != "" {
+			return e.PID, p.who(), why, err
+		}
 	}
-	if err != nil {
-		return "", "", err
-	}
-	defer p.Close()
-	p.protected = protected
-	why, err = p.essential(ctx, e)
-	return p.who(), why, err
+	return 0, "", "", ctx.Err()
 }
 
 // hold takes hold of a process only to look at it.

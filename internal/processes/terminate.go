@@ -129,7 +129,11 @@ func (p *Termination) check(ctx context.Context) error {
 		return unavailable(ctx, fmt.Sprintf("What process %d is cannot be read", p.target.PID), err)
 	}
 	p.facts, p.carries = facts, nil
-	if err := cmp.Or(p.expect(), p.refuse(ctx)); err != nil {
+	if err := p.expect(); err != nil {
+		return err
+	}
+	p.source.Holdings(ctx, map[int]*Facts{p.target.PID: &p.facts}, true)
+	if err := p.refuse(ctx); err != nil {
 		return err
 	}
 	return p.refuseService(ctx)

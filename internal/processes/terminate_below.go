@@ -5,6 +5,7 @@ package processes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"sentinel/internal/sessions"
@@ -77,14 +78,16 @@ func (p *Termination) refuseNamespace(ctx context.Context, model *sessions.Model
 			}
 		}
 	}
+	var list []Ending
 	for _, r := range below[:min(len(below), maxBelow)] {
-		who, why, err := Essential(ctx, p.source, Ending{PID: r.PID, Carries: model.Carries(r.PID)}, p.protected)
-		if err != nil {
-			return unavailable(ctx, "What depends on "+r.who()+", which ends with "+p.who()+", cannot be read", err)
-		}
-		if why != "" {
-			return p.protectedAs(who + " ends with it, and " + why).WithFix(p.instead())
-		}
+		list = append(list, Ending{PID: r.PID, Carries: model.Carries(r.PID)})
+	}
+	pid, who, why, err := Essential(ctx, p.source, list, p.protected)
+	switch {
+	case err != nil:
+		return unavailable(ctx, fmt.Sprintf("What depends on process %d, which ends with %s, cannot be read", pid, p.who()), err)
+	case why != "":
+		return p.protectedAs(who + " ends with it, and " + why).WithFix(p.instead())
 	}
 	return nil
 }

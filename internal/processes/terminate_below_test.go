@@ -143,7 +143,7 @@ func TestUnknownIsNoPermissionToEndWhatIsBelow(t *testing.T) {
 	v = master(Facts{Name: "python3"})
 	v.facts[0].First = true
 	v.parents[worker] = &victim{facts: []Facts{{}}, factsErr: bad}
-	fails(t, v, Target{}, fault.Unavailable, `What depends on "python3" (PID 4300), which ends with "sh" (PID 4242), cannot be read`, "")
+	fails(t, v, Target{}, fault.Unavailable, `What depends on process 4300, which ends with "sh" (PID 4242), cannot be read`, "")
 	v = master(Facts{Name: "python3"})
 	v.parents[worker] = &victim{facts: []Facts{{}}, factsErr: bad}
 	claimed(v, worker, sessions.Claim{}, sessions.Own)
@@ -177,14 +177,14 @@ func TestEssentialIsLessWhereItComesBack(t *testing.T) {
 		}
 		for back, want := range map[bool]string{true: c.back, false: c.stays} {
 			c.e.PID, c.e.ComesBack = 77, back
-			who, why, err := Essential(t.Context(), v, c.e, protected)
+			_, who, why, err := Essential(t.Context(), v, []Ending{c.e}, protected)
 			if err != nil || (why == "") != (want == "") || !strings.HasPrefix(why, want) || why != "" && !strings.HasSuffix(who, "(PID 77)") {
 				t.Errorf("%s, comes back %v: %q %q, %v", name, back, who, why, err)
 			}
 		}
 	}
 	unread := &victim{facts: []Facts{{Duty: Duty{Unread: errors.New("no sockets")}}}}
-	if _, _, err := Essential(t.Context(), unread, Ending{PID: 77, ComesBack: true}, nil); err == nil {
+	if pid, _, _, err := Essential(t.Context(), unread, []Ending{{PID: 77, ComesBack: true}}, nil); err == nil || pid != 77 {
 		t.Error("what is not known is no permission")
 	}
 }

@@ -61,6 +61,9 @@ type TerminationSource interface {
 	// Below lists the processes that descend from one, and all others of its PID namespace where it is the first of
 	// that; the oldest come first.
 	Below(ctx context.Context, pid int) ([]Relative, error)
+	// Holdings adds what the machine has of the open files of processes to their facts, by PID: Served, Watchdog and
+	// Duty. All are read within one bound; those of people only if they are wanted, who can have as many as they like.
+	Holdings(ctx context.Context, of map[int]*Facts, people bool)
 	// Sessions reads what carries the sessions of those who are logged in.
 	Sessions(ctx context.Context) (*sessions.Model, error)
 }
@@ -68,7 +71,7 @@ type TerminationSource interface {
 // A Pinned process stays the same process. Its methods fail with [ErrNoProcess]
 // once its parent has collected it.
 type Pinned interface {
-	// Facts reads what the process is now.
+	// Facts reads what the process is now, but for its holdings ([TerminationSource]).
 	Facts(ctx context.Context) (Facts, error)
 	// Probe tells whether it may be signalled, and fails with fs.ErrPermission or
 	// [*GuardedError] where it may not. It changes nothing.

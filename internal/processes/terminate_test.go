@@ -47,9 +47,11 @@ type victim struct {
 	below        []Relative
 	belowErr     error
 
-	reads  int
-	sent   []Signal
-	closed int
+	reads    int
+	holdings []int // of how many processes they were asked, each time
+	people   bool  // and of people, the last time
+	sent     []Signal
+	closed   int
 }
 
 func (v *victim) Pin(pid int) (Pinned, error) {
@@ -70,6 +72,11 @@ func (v *victim) Critical() []CriticalRule {
 		{Names: []string{"multipathd"}, Restart: true, Why: "the storage depends on it"},
 		{Names: []string{"sway"}, SystemFile: true, Why: "a desktop session ends with it"},
 	}
+}
+
+func (v *victim) Holdings(_ context.Context, of map[int]*Facts, people bool) {
+	v.holdings = append(v.holdings, len(of))
+	v.people = people
 }
 
 func (v *victim) Below(context.Context, int) ([]Relative, error) { return v.below, v.belowErr }

@@ -25,8 +25,9 @@ type Dependents struct {
 	// Mounted lists where file systems are mounted that processes serve, by the control groups of
 	// these.
 	Mounted func(ctx context.Context) (map[string][]string, error)
-	// Essential says why a process must not end with its service, and names it; why is empty if it may.
-	Essential func(ctx context.Context, e Ending) (who, why string, err error)
+	// Essential finds the first process that must not end with its service, says why and names it; why is empty if all
+	// may. An error is about the process with the PID.
+	Essential func(ctx context.Context, list []Ending) (pid int, who, why string, err error)
 }
 
 // An Ending is a process that ends with its service.
@@ -47,7 +48,7 @@ const maxEnding = 128
 
 // A dependence is what is known of them for one plan.
 type dependence struct {
-	essential func(ctx context.Context, e Ending) (who, why string, err error)
+	essential func(ctx context.Context, list []Ending) (pid int, who, why string, err error)
 	model     *sessions.Model
 	mounted   map[string][]string
 }
@@ -119,7 +120,8 @@ func (p *planner) loses(ctx context.Context, u Unit, e end) (loss, error) {
 	return p.losesProcess(ctx, u, e)
 }
 
-// losesProcess looks at each process that ends with a unit: the main one may only have started what matters.
+// losesProcess looks at each process that ends with a unit: the main one may only have started what matters. The one
+// that is to be ended has been looked at.
 func (p *planner) losesProcess(ctx context.Context, u Unit, e end) (loss, error) {
 	if p.on.essential == nil {
 		return loss{}, nil
@@ -128,19 +130,20 @@ func (p *planner) losesProcess(ctx context.Context, u Unit, e end) (loss, error)
 	if err != nil {
 		return loss{}, unknownDependence(ctx, "Which processes "+shown(u.Name)+" has cannot be read", err)
 	}
+	var list []Ending
 	for _, pid := range pids {
-		who, why, err := p.on.essential(ctx, Ending{pid, e.comesBack, p.on.model.Carries(pid)})
-		if err != nil {
-			return loss{}, unknownDependence(ctx, fmt.Sprintf("What depends on process %d of %s cannot be read", pid, shown(u.Name)), err)
-		}
-		if why != "" && pid != u.MainPID {
-			why = "it runs " + who + ", which must not end: " + why
-		}
-		if why != "" {
-			return loss{why: why}, nil
+		if pid != p.judged {
+			list = append(list, Ending{pid, e.comesBack, p.on.model.Carries(pid)})
 		}
 	}
-	return loss{}, nil
+	pid, who, why, err := p.on.essential(ctx, list)
+	if err != nil {
+		return loss{}, unknownDependence(ctx, fmt.Sprintf("What depends on process %d of %s cannot be read", pid, shown(u.Name)), err)
+	}
+	if why != "" && pid != u.MainPID {
+		why = "it runs " + who + ", which must not end: " + why
+	}
+	return loss{why: why}, nil
 }
 
 // ending lists the processes that end with a unit, the main one first.

@@ -21,6 +21,18 @@ func modelOf(claims map[string]sessions.Claim, pids map[int]sessions.Claim) func
 	}
 }
 
+// each looks at processes one by one.
+func each(look func(Ending) (who, why string)) func(context.Context, []Ending) (int, string, string, error) {
+	return func(_ context.Context, list []Ending) (int, string, string, error) {
+		for _, e := range list {
+			if who, why := look(e); why != "" {
+				return e.PID, who, why, nil
+			}
+		}
+		return 0, "", "", nil
+	}
+}
+
 // What carries sessions or serves a file system is not restarted, whatever it is called, nor what
 // would stop it along.
 func TestWhatOthersDependOnIsNotRestarted(t *testing.T) {
@@ -40,9 +52,9 @@ func TestWhatOthersDependOnIsNotRestarted(t *testing.T) {
 			return map[string][]string{group: {"/srv/b", "/srv/a"}}, nil
 		}
 	}
-	essential := func(_ context.Context, e Ending) (who, why string, err error) {
-		return "", map[int]string{12: "the storage of this machine depends on it"}[e.PID], nil
-	}
+	essential := each(func(e Ending) (who, why string) {
+		return "", map[int]string{12: "the storage of this machine depends on it"}[e.PID]
+	})
 	for name, c := range map[string]struct {
 		unit Unit
 		on   Dependents
@@ -103,7 +115,7 @@ func TestWhatCannotBeReadMayDependOnIt(t *testing.T) {
 		"sessions":     {Sessions: func(context.Context) (*sessions.Model, error) { return nil, bad }},
 		"hidden":       {Sessions: func(context.Context) (*sessions.Model, error) { return hidden, nil }},
 		"file systems": {Mounted: func(context.Context) (map[string][]string, error) { return nil, bad }},
-		"process":      {Essential: func(context.Context, Ending) (who, why string, err error) { return "", "", bad }},
+		"process":      {Essential: func(context.Context, []Ending) (pid int, who, why string, err error) { return 12, "", "", bad }},
 	} {
 		if _, err := PlanRestart(t.Context(), f, Options{Name: "nginx", Dependents: on}); err == nil || fault.From(err).Code != fault.Unavailable || !errors.Is(err, bad) && !strings.Contains(err.Error(), hidden.Gaps[0].Why) {
 			t.Errorf("%s: %v", name, err)
@@ -116,13 +128,13 @@ func TestWhatCannotBeReadMayDependOnIt(t *testing.T) {
 
 // needed has a VPN, whose restart does as much harm as its end, and a name server and an SSH server, which are back
 // after one. An SSH server that is known to carry a session is judged by that.
-func needed(_ context.Context, e Ending) (who, why string, err error) {
+var needed = each(func(e Ending) (who, why string) {
 	why = map[int]string{21: "it carries a tunnel", 22: "it answers for names", 23: "people reach this machine through it"}[e.PID]
 	if e.PID != 21 && e.ComesBack || e.PID == 23 && e.Carries {
 		why = ""
 	}
-	return fmt.Sprintf("\"child\" (PID %d)", e.PID), why, nil
-}
+	return fmt.Sprintf("\"child\" (PID %d)", e.PID), why
+})
 
 // What matters may be any process of a unit, and is lost for longer where nothing starts it again.
 func TestEveryProcessThatEndsIsLookedAt(t *testing.T) {
@@ -236,11 +248,25 @@ func TestProcessesOfAUnitAreLookedAtWithinBounds(t *testing.T) {
 	}
 	f.uses = []Use{{PIDs: many}}
 	looked := []int{}
-	count := func(_ context.Context, e Ending) (who, why string, err error) {
+	count := each(func(e Ending) (who, why string) {
 		looked = append(looked, e.PID)
-		return "", "", nil
-	}
+		return "", ""
+	})
 	if _, err := PlanRestart(t.Context(), f, Options{Name: "nginx", Dependents: Dependents{Essential: count}}); err != nil || !slices.Equal(looked, many[:maxEnding]) {
 		t.Errorf("%v, looked at %d", err, len(looked))
+	}
+}
+
+// The process that is to be ended has been judged before its service is.
+func TestTheProcessThatEndsIsJudgedOnce(t *testing.T) {
+	f := machine(running("nginx.service"))
+	f.uses = []Use{{PIDs: []int{812, 813}}}
+	looked := []int{}
+	count := each(func(e Ending) (who, why string) {
+		looked = append(looked, e.PID)
+		return "", ""
+	})
+	if _, err := checkEnd(t, f, func(e *End) { e.Essential = count }); err != nil || !slices.Equal(looked, []int{813}) {
+		t.Errorf("%v, looked at %v", err, looked)
 	}
 }

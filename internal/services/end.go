@@ -42,7 +42,7 @@ func CheckEnd(ctx context.Context, source Source, e End) (Others, error) {
 	}
 	defer manager.Close()
 	p := planner{
-		kind: source.Kind(), manager: manager, refusal: e.Refusal, what: "the end of " + shown(e.Name),
+		kind: source.Kind(), manager: manager, refusal: e.Refusal, judged: e.PID, what: "the end of " + shown(e.Name),
 		options: Options{Force: e.Force, Protected: e.Protected, Dependents: e.Dependents},
 	}
 	err = p.checkProcess(ctx, e)

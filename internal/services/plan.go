@@ -54,6 +54,7 @@ type planner struct {
 	on      dependence
 	what    string // that is checked, as in "its restart stops ... as well"
 	refusal func(why string, lifts bool) *fault.Error
+	judged  int    // the process that is to be ended; 0 for none
 	others  Others // that the checks have come by
 }
 

@@ -66,6 +66,8 @@ func (s source) Critical() []processes.CriticalRule { return s.rules }
 
 func (s source) Sessions(context.Context) (*sessions.Model, error) { return &sessions.Model{}, nil }
 
+func (source) Holdings(context.Context, map[int]*processes.Facts, bool) {}
+
 func (s source) Lineage(context.Context) ([]processes.Relative, error) { return nil, nil }
 
 func (s source) Below(context.Context, int) ([]processes.Relative, error) { return nil, nil }

@@ -111,18 +111,22 @@ func (t *Terminator) Below(ctx context.Context, pid int) ([]processes.Relative, 
 	if err != nil {
 		return nil, err
 	}
-	children := make(map[int][]ps.Process, len(table))
+	parents := make(map[int]int, len(table))
 	for _, p := range table {
-		children[p.PPID] = append(children[p.PPID], p)
+		parents[p.PID] = p.PPID
 	}
+	family := processes.Family(parents, pid)
 	var list []processes.Relative
-	for queue := []int{pid}; len(queue) > 0 && len(list) < len(table); queue = queue[1:] {
-		for _, p := range children[queue[0]] {
-			list, queue = append(list, processes.Relative{PID: p.PID, Name: p.Name()}), append(queue, p.PID)
+	for _, p := range table {
+		if p.PID != pid && family[p.PID] {
+			list = append(list, processes.Relative{PID: p.PID, Name: p.Name()})
 		}
 	}
 	return list, nil
 }
+
+// Holdings implements [processes.TerminationSource]; nothing is known here to hang on open files.
+func (t *Terminator) Holdings(context.Context, map[int]*processes.Facts, bool) {}
 
 // lineage walks up to launchd, whose parent is the kernel.
 func lineage(byPID map[int]ps.Process, pid int) ([]processes.Relative, error) {

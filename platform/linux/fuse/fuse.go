@@ -35,27 +35,44 @@ type Reader struct {
 // New returns the Reader for root; "/" is the live system.
 func New(root string) Reader { return Reader{root, procfs.New(root), mounts.New(root)} }
 
-// Servers lists the processes that serve file systems which are mounted in their own mount
-// namespace or in this one. With pids only those are looked at. What could not be looked at is an
-// error beside the rest, but for processes of ordinary users, who can make that dear: nobody gains the
-// protection of others by it.
-func (r Reader) Servers(ctx context.Context, pids []int) (map[int][]Mount, error) {
-	return r.servers(ctx, pids, func(int) bool { return true })
+// Connections are those that open files are ends of, by process.
+type Connections map[int][]uint64
+
+// Add adds an open file, and reports whether it is one.
+func (c Connections) Add(f procfs.OpenFile) bool {
+	if !bytes.HasSuffix(f.Link, []byte("/fuse")) {
+		return false
+	}
+	c[f.PID] = append(c[f.PID], connection(f.About()))
+	return true
 }
 
-// servers is [Reader.Servers] that looks into the mount namespaces of those users alone.
-func (r Reader) servers(ctx context.Context, pids []int, into func(uid int) bool) (map[int][]Mount, error) {
-	served := map[int][]uint64{}
-	skipped, err := r.proc.OpenFiles(ctx, pids, func(f procfs.OpenFile) bool {
-		if bytes.HasSuffix(f.Link, []byte("/fuse")) {
-			served[f.PID] = append(served[f.PID], connection(f.About()))
-		}
+// Served lists the file systems at the other ends which are mounted in the mount namespace of the process or in this one.
+func (r Reader) Served(ctx context.Context, by Connections) map[int][]Mount {
+	servers, _ := r.served(ctx, by, func(int) bool { return true }) //nolint:errcheck // of ctx, which the caller has
+	return servers
+}
+
+// servers lists the processes that serve file systems; it looks into the mount namespaces of those users alone. What
+// could not be looked at is an error beside the rest, but for processes of ordinary users, who can make that dear:
+// nobody gains the protection of others by it.
+func (r Reader) servers(ctx context.Context, into func(uid int) bool) (map[int][]Mount, error) {
+	by := Connections{}
+	skipped, err := r.proc.OpenFiles(ctx, nil, func(f procfs.OpenFile) bool {
+		by.Add(f)
 		return true
 	})
-	err = errors.Join(err, unread(skipped))
+	servers, ended := r.served(ctx, by, into)
+	return servers, errors.Join(err, unread(skipped), ended)
+}
+
+func (r Reader) served(ctx context.Context, by Connections, into func(uid int) bool) (map[int][]Mount, error) {
 	servers := map[int][]Mount{}
+	if len(by) == 0 {
+		return servers, nil
+	}
 	here, _ := r.mounts.Table() //nolint:errcheck // then that of the process has to do
-	for pid, connections := range served {
+	for pid, connections := range by {
 		if ctx.Err() != nil {
 			return servers, ctx.Err()
 		}
@@ -68,7 +85,7 @@ func (r Reader) servers(ctx context.Context, pids []int, into func(uid int) bool
 			servers[pid] = list
 		}
 	}
-	return servers, err
+	return servers, nil
 }
 
 // tables are the mounts of this run and those of a process.
@@ -137,7 +154,7 @@ func (t tables) servedBy(uid int, connections []uint64) (list []Mount) {
 // the processes that serve them. What others have mounted is theirs, and the machine's services do not
 // depend on it.
 func (r Reader) ByGroup(ctx context.Context) (map[string][]string, error) {
-	servers, err := r.servers(ctx, nil, procfs.SystemAccount)
+	servers, err := r.servers(ctx, procfs.SystemAccount)
 	points := map[string][]string{}
 	for pid, served := range servers {
 		group, unread := r.proc.ControlGroup(pid)

@@ -20,22 +20,16 @@ func (t *Terminator) Below(ctx context.Context, pid int) ([]processes.Relative, 
 	if err != nil {
 		return nil, err
 	}
-	children := make(map[int][]procfs.Process, len(last.rows))
+	parents := make(map[int]int, len(last.rows))
 	for _, p := range last.rows {
-		children[p.ParentPID] = append(children[p.ParentPID], p)
+		parents[p.PID] = p.ParentPID
 	}
-	seen := map[int]bool{pid: true}
-	for queue := append(t.joined(last.rows, pid), children[pid]...); len(queue) > 0; queue = queue[1:] {
-		if p := queue[0]; !seen[p.PID] {
-			seen[p.PID] = true
-			queue = append(queue, children[p.PID]...)
-		}
-	}
-	return relatives(last.rows, func(p procfs.Process) bool { return p.PID != pid && seen[p.PID] }), nil
+	family := processes.Family(parents, append(t.joined(last.rows, pid), pid)...)
+	return relatives(last.rows, func(p procfs.Process) bool { return p.PID != pid && family[p.PID] }), nil
 }
 
 // joined picks the processes in a PID namespace whose first process has the ID; none where it is not the first of one.
-func (t *Terminator) joined(rows []procfs.Process, first int) (in []procfs.Process) {
+func (t *Terminator) joined(rows []procfs.Process, first int) (in []int) {
 	status, err := t.proc.Status(first)
 	if err != nil || !status.First {
 		return nil
@@ -43,7 +37,7 @@ func (t *Terminator) joined(rows []procfs.Process, first int) (in []procfs.Proce
 	beside := t.beside(first)
 	for _, p := range rows {
 		if beside(p.PID) {
-			in = append(in, p)
+			in = append(in, p.PID)
 		}
 	}
 	return in

@@ -20,7 +20,6 @@ import (
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/resolvconf"
 	"sentinel/platform/linux/sockdiag"
-	"sentinel/platform/linux/tunnels"
 )
 
 const (
@@ -36,45 +35,6 @@ var (
 	// protocolsOfRouting are EIGRP, OSPF and VRRP (IANA's registry of protocols).
 	protocolsOfRouting = []uint16{88, 89, 112}
 )
-
-// duty tells what the network of this machine has of a process.
-func (t *Terminator) duty(ctx context.Context, pid, uid int) processes.Duty {
-	d := t.dutyHere(ctx, pid, uid)
-	t.behind(ctx, pid, &d)
-	return d
-}
-
-// dutyHere is that in the network of this run. Only the system's processes have one: an ordinary user could give a
-// process of theirs such sockets.
-func (t *Terminator) dutyHere(ctx context.Context, pid, uid int) (d processes.Duty) {
-	if !procfs.SystemAccount(uid) {
-		return d
-	}
-	sockets, err := t.dutySockets(ctx)
-	if err != nil {
-		return processes.Duty{Unread: err}
-	}
-	device, routes := false, len(sockets) > 0 && t.mayRoute(pid, uid)
-	skipped, err := t.proc.OpenFiles(ctx, []int{pid}, func(f procfs.OpenFile) bool {
-		if inode, ok := f.Socket(); ok {
-			d.NameServer = d.NameServer || sockets[inode].NameServer
-			d.Routing = d.Routing || routes && sockets[inode].Routing
-		} else if name, ppp := tunnels.Device(f); name != "" || ppp {
-			device = true
-		}
-		return true
-	})
-	if d.Unread = err; err == nil && len(skipped) > 0 {
-		d.Unread = unread(uid, skipped[0].Err)
-	}
-	if len(sockets) == 0 && errors.Is(d.Unread, fs.ErrPermission) { // who may not look at a process may not end it
-		d.Unread = nil
-	}
-	if device {
-		t.findWayOut(ctx, pid, &d)
-	}
-	return d
-}
 
 // unread is why it is not known what a process has. An account can have more open than is read, and must not become
 // impossible to end by that.

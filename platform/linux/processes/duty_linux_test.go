@@ -3,6 +3,7 @@
 package processes
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"os"
@@ -76,6 +77,13 @@ func raw(protocol int) func() (*os.File, error) {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocol)
 		return os.NewFile(uintptr(fd), "raw"), err
 	}
+}
+
+// duty tells what the network of this machine has of one process.
+func (t *Terminator) duty(ctx context.Context, pid, uid int) processes.Duty {
+	f := processes.Facts{UserID: uid}
+	t.Holdings(ctx, map[int]*processes.Facts{pid: &f}, true)
+	return f.Duty
 }
 
 // The configuration is of a directory, the sockets are those of the system.
@@ -163,7 +171,7 @@ func TestARouterByWhatItSpeaksIsProtected(t *testing.T) {
 	if f := fault.From(err); f.Code != fault.ProtectedProcess || !strings.Contains(f.Message, processes.WhyRouting) {
 		t.Error(err)
 	}
-	if _, why, err := processes.Essential(t.Context(), NewTerminator("/"), processes.Ending{PID: pid, ComesBack: true}, nil); err != nil || why != processes.WhyRouting {
+	if _, _, why, err := processes.Essential(t.Context(), NewTerminator("/"), []processes.Ending{{PID: pid, ComesBack: true}}, nil); err != nil || why != processes.WhyRouting {
 		t.Errorf("%q, %v", why, err)
 	}
 	if p := plan(t, processes.Target{PID: pid, Force: true}); p == nil {
@@ -191,7 +199,7 @@ func TestTheProgramOfTheWayOutIsProtected(t *testing.T) {
 	}
 	pid, users := socketOf(t, 0, device), socketOf(t, 1000, device)
 	essential := func(pid int) string {
-		_, why, err := processes.Essential(t.Context(), NewTerminator("/"), processes.Ending{PID: pid, ComesBack: true}, nil)
+		_, _, why, err := processes.Essential(t.Context(), NewTerminator("/"), []processes.Ending{{PID: pid, ComesBack: true}}, nil)
 		if err != nil {
 			t.Error(err)
 		}

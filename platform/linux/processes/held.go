@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/processes"
-	"sentinel/platform/linux/fuse"
 	"sentinel/platform/linux/pidfd"
 	"sentinel/platform/linux/procfs"
 )
@@ -68,24 +67,18 @@ func (t *Terminator) facts(ctx context.Context, pid int) (processes.Facts, error
 	if stat.ParentPID != 0 {
 		f.Parent = t.relative(stat.ParentPID)
 	}
-	t.more(ctx, pid, &f)
+	t.more(pid, &f)
 	return f, ctx.Err()
 }
 
 // more adds facts that a process can hide, or loses when it ends.
-func (t *Terminator) more(ctx context.Context, pid int, f *processes.Facts) {
+func (t *Terminator) more(pid int, f *processes.Facts) {
 	if arguments, err := t.proc.CommandLine(pid); err == nil {
 		f.Arguments = arguments
 	}
 	if path, err := t.proc.Executable(pid); err == nil {
 		f.Executable = path
 	}
-	served, _ := fuse.New(t.root).Servers(ctx, []int{pid}) //nolint:errcheck // one with too many files open serves none that are known
-	for _, m := range served[pid] {
-		f.Served = append(f.Served, processes.Served{Point: m.Point, System: m.User == 0})
-	}
-	f.Watchdog = t.watchdog(ctx, pid)
-	f.Duty = t.duty(ctx, pid, f.UserID)
 	if group, err := t.proc.ControlGroup(pid); err == nil {
 		f.Unit = unitOf(group)
 	}

@@ -183,22 +183,19 @@ func (r *reading) kin() {
 	for pid := r.stat.ParentPID; pid != 0 && len(r.o.Ancestry) < maxGenerations; pid = r.table[pid].ParentPID {
 		r.o.Ancestry = append(r.o.Ancestry, r.relative(pid, len(r.o.Ancestry)))
 	}
-	children := map[int][]procfs.Process{}
+	var own []procfs.Process
+	parents := make(map[int]int, len(r.table))
 	for _, p := range r.table {
-		children[p.ParentPID] = append(children[p.ParentPID], p)
+		if parents[p.PID] = p.ParentPID; p.ParentPID == r.pid {
+			own = append(own, p)
+		}
 	}
-	own := children[r.pid]
 	slices.SortFunc(own, func(a, b procfs.Process) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID)) })
 	r.o.ChildrenAll = len(own)
 	for i, p := range own[:min(len(own), shownKin)] {
 		r.o.Children = append(r.o.Children, r.relative(p.PID, i))
 	}
-	for queue := []int{r.pid}; len(queue) > 0 && r.o.Descendants < len(r.table); queue = queue[1:] {
-		for _, p := range children[queue[0]] {
-			r.o.Descendants++
-			queue = append(queue, p.PID)
-		}
-	}
+	r.o.Descendants = len(processes.Family(parents, r.pid)) - 1
 }
 
 func (r *reading) relative(pid, at int) processes.Kin {

@@ -6,7 +6,6 @@ package processes
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -25,23 +24,14 @@ const (
 	maxWatchdogs = 64
 )
 
-// watchdog returns the watchdog that a process has open, "" for none. The kernel stops the timer of one that
-// is closed only after a letter that a process which is killed does not write
-// (Documentation/watchdog/watchdog-api.rst).
-func (t *Terminator) watchdog(ctx context.Context, pid int) (device string) {
-	// One of a user with too many files open has none that is known.
-	t.proc.OpenFiles(ctx, []int{pid}, func(f procfs.OpenFile) bool { //nolint:errcheck // see above
-		if bytes.HasPrefix(f.Link, []byte("/dev/watchdog")) && t.isWatchdog(f) {
-			device = string(f.Link)
-		}
-		return device == ""
-	})
-	return device
-}
-
-// isWatchdog goes by the numbers of the device: anybody can have a file of that name in a mount namespace of
-// their own, even one of a file system that does not answer, which is not asked.
+// isWatchdog reports whether an open file is a watchdog. The kernel stops the timer of one that is closed only after a
+// letter that a process which is killed does not write (Documentation/watchdog/watchdog-api.rst). The numbers of the
+// device tell: anybody can have a file of that name in a mount namespace of their own, even one of a file system that
+// does not answer, which is not asked.
 func (t *Terminator) isWatchdog(f procfs.OpenFile) bool {
+	if !bytes.HasPrefix(f.Link, []byte("/dev/watchdog")) {
+		return false
+	}
 	var stat unix.Statx_t
 	path := filepath.Join(t.root, "proc", strconv.Itoa(f.Task), "fd", strconv.Itoa(f.FD))
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE, &stat)

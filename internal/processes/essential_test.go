@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// However many end, their open files are read once, and those of people not.
+func TestWhatEndsTogetherIsReadAtOnce(t *testing.T) {
+	v := master(Facts{Name: "sleep", UserID: 1500, Nested: true})
+	v.facts[0].First, v.below = true, nil
+	for i := range 4 * maxBelow {
+		v.below = append(v.below, Relative{PID: worker + i})
+		v.parents[worker+i] = v.parents[worker]
+	}
+	p, err := PlanTermination(t.Context(), v, Target{PID: 4242}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	if !slices.Equal(v.holdings, []int{1, maxBelow}) || v.people {
+		t.Errorf("%v, of people %v", v.holdings, v.people)
+	}
+}
+
+// A slow process takes a second to tell what it is.
+type slow struct{ *victim }
+
+func (s slow) Facts(ctx context.Context) (Facts, error) {
+	<-time.After(time.Second)
+	return s.victim.Facts(ctx)
+}
+
+// Whoever makes their processes dear to look at does not keep what they end with.
+func TestWhatPeopleMakeDearIsGivenUp(t *testing.T) {
+	for uid, want := range map[int]int{1500: 0, 33: 303} {
+		synctest.Test(t, func(t *testing.T) {
+			v := &victim{parents: map[int]Pinned{}}
+			var list []Ending
+			for pid := 300; pid < 304; pid++ {
+				v.parents[pid] = slow{&victim{facts: []Facts{{Name: "x", UserID: uid, Watchdog: map[int]string{303: "/dev/watchdog"}[pid]}}}}
+				list = append(list, Ending{PID: pid})
+			}
+			if pid, _, why, err := Essential(t.Context(), v, list, nil); pid != want || (why != "") != (want != 0) || err != nil {
+				t.Errorf("of %d: %d %s, %v", uid, pid, why, err)
+			}
+		})
+	}
+}
