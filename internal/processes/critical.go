@@ -18,8 +18,9 @@ import (
 type CriticalRule struct {
 	Names    []string
 	Accounts []string // beside root
-	// SystemFile makes the names count for every user, as those of a desktop do; OnlySystemFile makes
-	// a file of the system needed for root's processes as well.
+	// SystemFile makes the names count for every user, as those of a desktop do, but in services of the system: whoever
+	// gets into one can start such programs there. OnlySystemFile makes a file of the system needed for root's processes
+	// as well.
 	SystemFile     bool
 	OnlySystemFile bool
 	// Restart is set where a restart of the service does as much harm as its end.
@@ -97,9 +98,12 @@ func (p *Termination) under(ctx context.Context, rule CriticalRule) bool {
 	case f.ownedBy(rule.Accounts):
 		return f.runs(rule.Names) && (file.System || err != nil)
 	default:
-		return rule.SystemFile && f.runs(rule.Names) && file.System
+		return rule.SystemFile && f.runs(rule.Names) && file.System && !f.inService()
 	}
 }
+
+// inService says that the process belongs to a service of the system that is no service manager of a user.
+func (f Facts) inService() bool { return f.Unit.Service && !f.Unit.User && !f.Unit.Manager }
 
 // namedByRoot says that nobody but root gave a process of root one of the names: whoever starts a
 // program that lends its rights chooses what it is called.
@@ -112,8 +116,9 @@ func (f Facts) runs(names []string) bool {
 	return f.Program() == "" || slices.Contains(names, f.Program())
 }
 
-// protectedByName says whether the configuration protects a process: by its program, which has to be a
-// file of the system, by the unit of the system that it belongs to, or by the name that root gave it.
+// protectedByName says whether the configuration protects a process: by its program, which has to be a file of the
+// system and not one that somebody has started in a service of another, by the unit of the system that it belongs to, or
+// by the name that root gave it.
 func (p *Termination) protectedByName(ctx context.Context) bool {
 	f, names := p.facts, p.protected
 	if u := f.Unit; !u.User && u.Name != "" && slices.ContainsFunc(names, func(n string) bool { return u.Name == n || u.Name == n+".service" }) {
@@ -123,7 +128,25 @@ func (p *Termination) protectedByName(ctx context.Context) bool {
 		return false
 	}
 	file, err := p.programFile(ctx, p.pinned)
-	return f.namedByRoot(file, names) || f.UserID != 0 && f.Program() != "" && f.runs(names) && file.System || err != nil && f.UserID == 0
+	if f.UserID == 0 {
+		return f.namedByRoot(file, names) || err != nil
+	}
+	return f.Program() != "" && f.runs(names) && file.System && (!f.inService() || p.servedBy(ctx, names))
+}
+
+// servedBy says whether the main process of the service that a process belongs to has one of the names. One that cannot
+// be looked at counts as such.
+func (p *Termination) servedBy(ctx context.Context, names []string) bool {
+	asked := askRestart(ctx, p.source, p.target.PID, p.facts.Unit)
+	if asked.main || asked.policy.MainPID == 0 {
+		return true
+	}
+	main, err := hold(ctx, p.source, asked.policy.MainPID)
+	if err != nil {
+		return true
+	}
+	defer main.Close()
+	return main.facts.is(names...)
 }
 
 // is says whether the process has one of the names: as the kernel has it, as it

@@ -129,6 +129,44 @@ func TestProtectedNamesAreNotTakenOnTrust(t *testing.T) {
 	}
 }
 
+// Who has got into a service, or has programs run by one, starts what they like of the system's programs there: neither
+// they nor the service become impossible to end by that.
+func TestNamesInAServiceOfAnother(t *testing.T) {
+	web := Unit{Name: "apache2.service", Service: true}
+	for what, c := range map[string]struct {
+		program string
+		uid     int
+		unit    Unit
+		main    Facts
+		want    bool
+	}{
+		"a desktop in its session":          {"sway", 1500, Unit{Name: "session-3.scope"}, Facts{}, true},
+		"a desktop of a user's manager":     {"sway", 1500, Unit{Name: "sway.service", User: true, Service: true}, Facts{}, true},
+		"beside that manager":               {"sway", 1500, Unit{Name: "user@1500.service", Service: true, Manager: true}, Facts{}, true},
+		"a desktop without units":           {"sway", 1500, Unit{}, Facts{}, true},
+		"a desktop in a service":            {"sway", 33, web, Facts{Name: "apache2"}, false},
+		"one of a person there":             {"sway", 1500, Unit{Name: "cron.service", Service: true}, Facts{Name: "cron"}, false},
+		"a database in its service":         {"postgres", 104, Unit{Name: "db.service", Service: true}, Facts{Name: "postgres"}, true},
+		"a database in another's":           {"postgres", 33, web, Facts{Name: "apache2"}, false},
+		"one of a person in another's":      {"postgres", 1500, web, Facts{Name: "apache2"}, false},
+		"a database in a person's session":  {"postgres", 1500, Unit{Name: "session-3.scope"}, Facts{}, true},
+		"a database of root's in another's": {"postgres", 0, web, Facts{Name: "apache2"}, true},
+	} {
+		v := killable()
+		v.systemFile, v.policy = true, RestartPolicy{MainPID: worker}
+		v.facts[0] = Facts{Name: c.program, Executable: "/usr/bin/" + c.program, UserID: c.uid, Unit: c.unit}
+		v.parents = map[int]Pinned{worker: &victim{facts: []Facts{c.main}}}
+		_, _, err := do(t, v, Target{})
+		if refused := err != nil && fault.From(err).Code == fault.ProtectedProcess; refused != c.want || err != nil && !refused {
+			t.Errorf("%s: %v", what, err)
+		}
+		v.reads = 0
+		if _, _, why, err := Essential(t.Context(), v, []Ending{{PID: 4242}}, protected); (why != "") != c.want || err != nil {
+			t.Errorf("%s, with another: %q, %v", what, why, err)
+		}
+	}
+}
+
 func TestProcessesOfSSHSessions(t *testing.T) {
 	for _, c := range []struct {
 		what   string

@@ -150,6 +150,7 @@ type Unit struct {
 	Name        string // such as nginx.service
 	User        bool   // of a user's service manager, not of the system's
 	Service     bool   // the manager starts and restarts it itself
+	Manager     bool   // it is the service manager of a user
 	RestartName string // its name for restart_service
 	StopCommand string // with which a person keeps it off
 }

@@ -29,7 +29,9 @@ func unitOf(path string) processes.Unit {
 	if at := slices.IndexFunc(below, notSlice); at >= 0 && unitName(unescaped(below[at])) && below[at] != "init.scope" {
 		return unit(unescaped(below[at]), true)
 	}
-	return unit(name, false)
+	u := unit(name, false)
+	u.Manager = true
+	return u
 }
 
 // unit describes the unit to the domain. Scopes contain processes that systemd did not start.

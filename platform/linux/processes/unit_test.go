@@ -26,11 +26,11 @@ func TestUnitOfAControlGroup(t *testing.T) {
 		`/system.slice/srv-a\x2db.mount`:                                           {Name: `srv-a\x2db.mount`},
 		"/init.scope":                                                              {Name: "init.scope"},
 		"/user.slice/user-1000.slice/session-3.scope":                              {Name: "session-3.scope"},
-		"/user.slice/user-1000.slice/user@1000.service/init.scope":                 {Name: "user@1000.service", Service: true, RestartName: "user@1000.service", StopCommand: "systemctl stop user@1000.service"},
+		"/user.slice/user-1000.slice/user@1000.service/init.scope":                 {Name: "user@1000.service", Service: true, Manager: true, RestartName: "user@1000.service", StopCommand: "systemctl stop user@1000.service"},
 		"/user.slice/user-1000.slice/user@1000.service/app.slice/x.service":        {Name: "x.service", User: true, Service: true},
 		"/user.slice/user-1000.slice/user@1000.service/app.slice/a.slice/b.scope":  {Name: "b.scope", User: true},
 		"/user.slice/user-1000.slice/user@1000.service/nginx.service/ssh.service":  {Name: "nginx.service", User: true, Service: true},
-		"/user.slice/user-1000.slice/user@1000.service/app.slice/\x1b[31m.service": {Name: "user@1000.service", Service: true, RestartName: "user@1000.service", StopCommand: "systemctl stop user@1000.service"},
+		"/user.slice/user-1000.slice/user@1000.service/app.slice/\x1b[31m.service": {Name: "user@1000.service", Service: true, Manager: true, RestartName: "user@1000.service", StopCommand: "systemctl stop user@1000.service"},
 		"/machine.slice/machine-a.scope/payload/system.slice/x.service":            {Name: "machine-a.scope"},
 		"/system.slice/docker-0123.scope":                                          {Name: "docker-0123.scope"},
 		"/docker/0123":                                                             {},
@@ -62,6 +62,12 @@ const phoenix = `[Service]
 ExecStart=/bin/sleep 1000
 Restart=always
 RestartSec=100ms
+`
+
+const prevented = `[Service]
+ExecStart=/bin/sleep 1000
+Restart=always
+RestartPreventExitStatus=SIGKILL
 `
 
 const mortal = `[Service]
@@ -106,7 +112,7 @@ func mainPID(t *testing.T, unit string) int {
 }
 
 func TestAnswerSaysWhetherTheServiceComesBack(t *testing.T) {
-	if !testenv.Booted(t, map[string]string{"phoenix.service": phoenix, "mortal.service": mortal, "workers.service": workers}) {
+	if !testenv.Booted(t, map[string]string{"phoenix.service": phoenix, "prevented.service": prevented, "mortal.service": mortal, "workers.service": workers}) {
 		return
 	}
 	first := started(t, "phoenix.service")
@@ -119,6 +125,12 @@ func TestAnswerSaysWhetherTheServiceComesBack(t *testing.T) {
 		pid := mainPID(t, "phoenix.service")
 		return pid != 0 && pid != first && show(t, "phoenix.service", "ActiveState") == "active"
 	})
+
+	got = kill(t, processes.Target{PID: started(t, "prevented.service")})
+	if got.WillRestart == nil || *got.WillRestart || got.Signal != processes.SignalKill {
+		t.Errorf("%+v", got)
+	}
+	testenv.WaitFor(t, "its end", func() bool { return show(t, "prevented.service", "ActiveState") == "failed" })
 
 	got = kill(t, processes.Target{PID: started(t, "mortal.service"), Graceful: true})
 	if got.Unit != "mortal.service" || got.WillRestart == nil || *got.WillRestart || got.RestartNote != "" || got.Signal != processes.SignalTerm {
