@@ -148,15 +148,19 @@ func TestEveryProcessThatEndsIsLookedAt(t *testing.T) {
 		graceful string // and so for the end of its main process
 		killed   string
 	}{
-		"nothing":                    {unchangedUnit, 20, "", "", ""},
-		"a VPN":                      {unchangedUnit, 21, "it carries a tunnel", "it carries a tunnel", "it carries a tunnel"},
-		"a VPN that comes back":      {back, 21, "it carries a tunnel", "it carries a tunnel", "it carries a tunnel"},
-		"a VPN that goes on":         {spares, 21, "", "", ""},
-		"names":                      {unchangedUnit, 22, "", "it answers for names", "it answers for names"},
-		"names that come back":       {back, 22, "", "it answers for names", ""},
-		"names of a oneshot":         {oneshot, 22, "it answers for names", "it answers for names", "it answers for names"},
-		"logins":                     {unchangedUnit, 23, "", "people reach this machine through it", "people reach this machine through it"},
-		"a unit that is gone by now": {func(u *Unit) { u.Group = "gone" }, 21, "", "", ""},
+		"nothing":                     {unchangedUnit, 20, "", "", ""},
+		"a VPN":                       {unchangedUnit, 21, "it carries a tunnel", "it carries a tunnel", "it carries a tunnel"},
+		"a VPN that comes back":       {back, 21, "it carries a tunnel", "it carries a tunnel", "it carries a tunnel"},
+		"a VPN that goes on":          {spares, 21, "", "", ""},
+		"names":                       {unchangedUnit, 22, "", "it answers for names", "it answers for names"},
+		"names that come back":        {back, 22, "", "it answers for names", ""},
+		"names of a oneshot":          {oneshot, 22, "it answers for names", "it answers for names", "it answers for names"},
+		"names of a script":           {func(u *Unit) { u.MainPID, u.Type, u.StaysExited = 0, "forking", true }, 22, "it answers for names", "it answers for names", "it answers for names"},
+		"names of a daemon by itself": {func(u *Unit) { u.MainPID, u.Type = 0, "forking" }, 22, "", "it answers for names", "it answers for names"},
+		"names that stay on":          {func(u *Unit) { u.StaysExited = true }, 22, "", "it answers for names", "it answers for names"},
+		"names that hang":             {func(u *Unit) { u.BackAfterTerm = true }, 22, "", "it answers for names", "it answers for names"},
+		"logins":                      {unchangedUnit, 23, "", "people reach this machine through it", "people reach this machine through it"},
+		"a unit that is gone by now":  {func(u *Unit) { u.Group = "gone" }, 21, "", "", ""},
 	} {
 		f := machine(with(running("nginx.service"), c.change))
 		f.uses = []Use{{PIDs: []int{812, c.pid}}}

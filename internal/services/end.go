@@ -131,12 +131,9 @@ func (p *planner) protectedOwn(u Unit, e End) (why string, lifts bool) {
 	return "", true
 }
 
-// comesBack says whether the manager surely starts the service again.
+// comesBack says whether the manager surely starts the service again. What is asked to end is killed if it does not.
 func (u Unit) comesBack(graceful bool) bool {
-	if graceful {
-		return u.BackAfterTerm
-	}
-	return u.BackAfterKill
+	return u.BackAfterKill && (u.BackAfterTerm || !graceful)
 }
 
 // checkSideEffects refuses for what goes with the service. A manager that starts it again does to others what a

@@ -36,8 +36,9 @@ func (p *planner) checkReach(ctx context.Context, u Unit) error {
 }
 
 // watched says that the manager sees whether what a restart starts runs. What a oneshot has left running is seen by
-// nobody: its commands may end well, or at once, without it.
-func (u Unit) watched() bool { return u.Type != "oneshot" }
+// nobody: its commands may end well, or at once, without it. So may those of another service that stays on without a
+// process, as systemd makes them of scripts in /etc/init.d.
+func (u Unit) watched() bool { return u.Type != "oneshot" && (u.MainPID != 0 || !u.StaysExited) }
 
 // checkStopAndStart looks at what the stop and the new start of a service do.
 func (p *planner) checkStopAndStart(ctx context.Context, u Unit) error {

@@ -54,6 +54,7 @@ type Unit struct {
 	Group        string // control group; "" when it has none
 	User         string // that it runs as, by name or number; "" for root or where that is not known
 	SparesOthers bool   // stopping it signals its main process at most
+	StaysExited  bool   // it stays on when its processes have ended
 	Commands     [][]string
 	LastCommands [][]string // those of Commands that are run when it ends
 
@@ -71,7 +72,7 @@ type Unit struct {
 	MayRestart  bool      // its manager may start it again, whatever it ended with
 	RestartedBy []string  // what starts it again, each a sentence
 	// BackAfterKill and BackAfterTerm say that its manager surely starts it again when its main process has got the
-	// signal.
+	// signal, and has ended by it or as it does then.
 	BackAfterKill, BackAfterTerm bool
 }
 

@@ -54,6 +54,9 @@ func (m *manager) Unit(ctx context.Context, name string) (services.Unit, error) 
 		return services.Unit{}, known(failed)
 	}
 	service(own, &u)
+	if startLimited(p, u) {
+		u.BackAfterKill, u.BackAfterTerm = false, false
+	}
 	u.Hosted, u.HostedUnits = m.hosted(u)
 	return u, nil
 }
@@ -170,8 +173,9 @@ func service(p properties, u *services.Unit) {
 		u.ComesBack, u.MayRestart = comesBack(p), true
 		u.RestartedBy = append([]string{policy}, u.RestartedBy...)
 	}
-	then := systemd.Predict(value[string](p, "Restart"))
+	then := systemd.Predict(value[string](p, "Restart"), value[[]any](p, "RestartPreventExitStatus"), value[[]any](p, "SuccessExitStatus"))
 	u.BackAfterKill, u.BackAfterTerm = then.OnKill == processes.ComesBack, then.OnTerm == processes.ComesBack
+	u.StaysExited = value[bool](p, "RemainAfterExit")
 	kill := value[string](p, "KillMode")
 	u.SparesOthers = kill == "process" || kill == "none"
 	u.Actions = append(u.Actions, actions(p)...)
@@ -182,6 +186,14 @@ func service(p properties, u *services.Unit) {
 		u.Commands = append(u.Commands, commands(p[name])...)
 	}
 	u.Commands = append(u.Commands, u.LastCommands...)
+}
+
+// startLimited reports whether one more start may be one too many (StartLimitBurst= of systemd.unit(5)). Those by hand
+// are not told; the last one of all is.
+func startLimited(p properties, u services.Unit) bool {
+	burst, interval := value[uint32](p, "StartLimitBurst"), value[uint64](p, "StartLimitIntervalUSec")
+	recent := uint64(max(time.Since(u.Started).Microseconds(), 0)) < interval
+	return burst > 0 && recent && u.Restarts+2 > int(burst) // the first start and the next one count as well
 }
 
 // actions returns the actions that systemd takes on the system when a unit ends. Before version 236

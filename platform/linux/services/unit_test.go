@@ -50,3 +50,40 @@ func TestWhatComesBackAfterWhichSignal(t *testing.T) {
 		}
 	}
 }
+
+func TestAServiceThatWasStartedOftenMayStayOff(t *testing.T) {
+	long, just := time.Now().Add(-time.Hour), time.Now()
+	for name, c := range map[string]struct {
+		burst    uint32
+		interval uint64
+		restarts int
+		started  time.Time
+		limited  bool
+	}{
+		"never again":  {5, 10_000_000, 4, just, true},
+		"once more":    {5, 10_000_000, 3, just, false},
+		"a while ago":  {5, 10_000_000, 40, long, false},
+		"a long time":  {5, 7_200_000_000, 40, long, true},
+		"one start":    {1, 10_000_000, 0, just, true},
+		"no limit":     {0, 10_000_000, 40, just, false},
+		"no time":      {5, 0, 40, just, false},
+		"in no future": {5, 10_000_000, 4, just.Add(time.Hour), true},
+	} {
+		p := properties{"StartLimitBurst": c.burst, "StartLimitIntervalUSec": c.interval}
+		if got := startLimited(p, services.Unit{Restarts: c.restarts, Started: c.started}); got != c.limited {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestWhatDoesNotSurelyComeBack(t *testing.T) {
+	var u services.Unit
+	service(properties{"Restart": "always", "RestartPreventExitStatus": []any{[]int32{}, []int32{9}}, "RemainAfterExit": true}, &u)
+	if u.BackAfterKill || !u.BackAfterTerm || !u.StaysExited {
+		t.Errorf("%+v", u)
+	}
+	service(properties{"Restart": "on-failure", "SuccessExitStatus": []any{[]int32{}, []int32{9}}}, &u)
+	if u.BackAfterKill {
+		t.Errorf("%+v", u)
+	}
+}

@@ -7,8 +7,10 @@ package systemd
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/coreos/go-systemd/v22/dbus"
+	"golang.org/x/sys/unix"
 
 	"sentinel/internal/processes"
 )
@@ -25,30 +27,75 @@ func RestartPolicy(ctx context.Context, root, unit string) (processes.RestartPol
 	if err != nil {
 		return processes.RestartPolicy{}, err
 	}
+	prevent, err := serviceProperty[[]any](ctx, conn, unit, "RestartPreventExitStatus")
+	if err != nil {
+		return processes.RestartPolicy{}, err
+	}
+	success, err := serviceProperty[[]any](ctx, conn, unit, "SuccessExitStatus")
+	if err != nil {
+		return processes.RestartPolicy{}, err
+	}
 	main, err := serviceProperty[uint32](ctx, conn, unit, "MainPID")
-	policy := Predict(restart)
+	policy := Predict(restart, prevent, success)
 	policy.MainPID = int(main)
 	return policy, err
 }
 
-// Predict is the table of systemd.service(5) under Restart=. SIGKILL is an
-// unclean end. SIGTERM is a clean one, unless the process handles it and exits with a
-// status of its own.
-func Predict(restart string) processes.RestartPolicy {
+// Predict is the table of systemd.service(5) under Restart=, with what RestartPreventExitStatus= and SuccessExitStatus=
+// change of it. A process that gets SIGTERM may end by it, or exit with a status of its own.
+func Predict(restart string, prevent, success []any) processes.RestartPolicy {
+	p := predict(restart, lists(success, 1, unix.SIGKILL))
+	if lists(prevent, 1, unix.SIGKILL) {
+		p.OnKill = processes.StaysAway
+	}
+	if p.OnTerm == processes.ComesBack && (anyOf(prevent, 0) || lists(prevent, 1, unix.SIGTERM)) {
+		p.OnTerm = processes.Uncertain
+	}
+	return p
+}
+
+// anyOf reports whether an exit status set has any statuses (0) or signals (1).
+func anyOf(set []any, at int) bool {
+	if len(set) != 2 {
+		return false
+	}
+	list, ok := set[at].([]int32)
+	return !ok || len(list) > 0
+}
+
+// lists reports whether one has the number among them.
+func lists(set []any, at int, n unix.Signal) bool {
+	if !anyOf(set, at) {
+		return false
+	}
+	list, ok := set[at].([]int32)
+	return !ok || slices.Contains(list, int32(n))
+}
+
+// predict is the table itself. SIGKILL is an unclean end, unless the unit takes those that are killed for a success.
+// SIGTERM is a clean one, unless the process handles it.
+func predict(restart string, killed bool) processes.RestartPolicy {
 	p := processes.RestartPolicy{Cause: "(Restart=" + restart + ")"}
 	switch restart {
 	case "always":
 		p.OnTerm, p.OnKill = processes.ComesBack, processes.ComesBack
 	case "on-failure":
-		p.OnKill = processes.ComesBack
+		p.OnKill = back(!killed)
 	case "on-success":
-		p.OnKill = processes.StaysAway
+		p.OnKill = back(killed)
 	case "on-abnormal", "on-abort":
-		p.OnTerm, p.OnKill = processes.StaysAway, processes.ComesBack
+		p.OnTerm, p.OnKill = processes.StaysAway, back(!killed)
 	case "no", "on-watchdog":
 		p.OnTerm, p.OnKill = processes.StaysAway, processes.StaysAway
 	}
 	return p
+}
+
+func back(sure bool) processes.Prediction {
+	if sure {
+		return processes.ComesBack
+	}
+	return processes.StaysAway
 }
 
 // serviceProperty reads one property of a service
