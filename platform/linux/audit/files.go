@@ -232,12 +232,14 @@ func stickyBits(_ context.Context, m *machine) audit.Finding {
 // maxHomes bounds how many homes are looked at.
 const maxHomes = 2000
 
-func homePermissions(_ context.Context, m *machine) audit.Finding {
+func homePermissions(ctx context.Context, m *machine) audit.Finding {
 	who, err := m.users()
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
 	v := fileVerdict{okValue: "each in the hands of its user", fix: "Give each one that is named to its user and take the rights of others: sudo chown USER FILE; sudo chmod go-w FILE"}
+	l, end := m.looks(ctx)
+	defer end()
 	for i, u := range who.loginUsers() {
 		if i == maxHomes {
 			v.noteUnread("/home", hostfile.ErrTooLarge)
@@ -251,7 +253,7 @@ func homePermissions(_ context.Context, m *machine) audit.Finding {
 		}
 		v.owner = m.owner(u.UID)
 		v.check(m, path.Clean(u.Home), good)
-		part, err := asUser(m, u, func() fileVerdict { // the user may have put links there
+		part, err := asUser(l, u, u.Home, func() fileVerdict { // the user may have put links there
 			part := fileVerdict{owner: v.owner}
 			for _, file := range []string{"/.ssh", "/.ssh/authorized_keys"} {
 				part.checkNamed(m, path.Clean(u.Home)+file, good)

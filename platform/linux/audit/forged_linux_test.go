@@ -213,10 +213,10 @@ func TestNoMoreClonesAreComparedThanTheirBound(t *testing.T) {
 	for i := range all { // they have ended
 		all[i] = runningProcess{pid: 1 + i, name: "6", program: "/memfd:crun_cloned:/proc/self/exe (deleted)"}
 	}
-	if f := m.judgeDeleted(all[:maxClones], nil); f.Status != audit.Pass {
+	if f := m.judgeDeleted(t.Context(), all[:maxClones], nil); f.Status != audit.Pass {
 		t.Errorf("%+v", f)
 	}
-	if f := m.judgeDeleted(all, nil); f.Status != audit.Fail || len(f.Evidence) != 1 {
+	if f := m.judgeDeleted(t.Context(), all, nil); f.Status != audit.Fail || len(f.Evidence) != 1 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -321,9 +321,10 @@ func TestTheNameOfAProgramThatIsGoneTellsNothing(t *testing.T) {
 	if err := errors.Join(os.Mkdir("/mnt/secret", 0o700), os.WriteFile("/mnt/secret/there", nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	m := &machine{Parts: Parts{Root: "/"}}
+	l, end := (&machine{Parts: Parts{Root: "/"}}).looks(t.Context())
+	defer end()
 	for uid, want := range map[int]bool{0: true, 1000: false} {
-		if m.replaced(runningProcess{uid: uid}, "/mnt/secret/there") != want {
+		if l.replaced(runningProcess{uid: uid}, "/mnt/secret/there") != want {
 			t.Errorf("user %d: not %v", uid, want)
 		}
 	}

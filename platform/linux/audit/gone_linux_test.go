@@ -93,7 +93,7 @@ func TestAProgramThatIsOnlyShownIsGone(t *testing.T) {
 	}
 	m := &machine{Parts: Parts{Root: t.TempDir()}}
 	clone := runningProcess{pid: 7, thread: 7, name: "6", program: "/memfd:runc_cloned:/proc/self/exe (deleted)"}
-	if f := m.judgeDeleted([]runningProcess{clone}, map[int]processes.Claim{7: {Program: "/memfd:runc_cloned:/proc/self/exe", Removed: true, Unmapped: true}}); f.Status != audit.Fail {
+	if f := m.judgeDeleted(t.Context(), []runningProcess{clone}, map[int]processes.Claim{7: {Program: "/memfd:runc_cloned:/proc/self/exe", Removed: true, Unmapped: true}}); f.Status != audit.Fail {
 		t.Errorf("shown with a copy of runc: %+v", f)
 	}
 }
@@ -143,7 +143,7 @@ func TestProgramsThatAreGoneAreSharedBetweenUsers(t *testing.T) {
 		all = append(all, runningProcess{pid: pid, thread: pid, uid: 1000, name: "x", program: "/tmp/x (deleted)"})
 	}
 	all = append(all, runningProcess{pid: 5_000, thread: 5_000, name: "x", program: "/memfd:x (deleted)"}, runningProcess{pid: 5_001, thread: 5_001, uid: 1001, name: "x", program: "/opt/x (deleted)"})
-	f := (&machine{Parts: Parts{Root: t.TempDir()}}).judgeDeleted(all, nil)
+	f := (&machine{Parts: Parts{Root: t.TempDir()}}).judgeDeleted(t.Context(), all, nil)
 	if n := len(f.Evidence); n != 2_002 || f.Evidence[0] != "/proc/5000/exe: /memfd:x (deleted), called x" || f.Owners[0] != "" || f.Owners[1] != "1000" || f.Owners[n-1] != "1001" {
 		t.Errorf("%d lines, the first %q", n, f.Evidence[:min(n, 2)])
 	}

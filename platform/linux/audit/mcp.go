@@ -49,7 +49,7 @@ type mcpServers struct {
 }
 
 // mcp reads the configurations once.
-func (m *machine) mcp() (mcpServers, error) {
+func (m *machine) mcp(ctx context.Context) (mcpServers, error) {
 	return m.mcpServers.Get(func() (mcpServers, error) {
 		who, err := m.users()
 		if err != nil {
@@ -60,13 +60,15 @@ func (m *machine) mcp() (mcpServers, error) {
 			all.add(m, who, userdb.User{Home: path.Dir(file), UID: m.Owner, GID: m.Owner}, path.Base(file))
 		}
 		files := clients.HomeFiles("linux")
+		l, end := m.looks(ctx)
+		defer end()
 		root := userdb.User{Name: "root", UID: m.Owner, GID: m.Owner, Home: "/root"}
 		for i, u := range append([]userdb.User{root}, who.loginUsers()...) {
 			if i > maxHomes {
 				all.Miss("/home", hostfile.ErrTooLarge)
 				break
 			}
-			part, err := asUser(m, u, func() (part mcpServers) {
+			part, err := asUser(l, u, u.Home, func() (part mcpServers) {
 				for _, file := range files {
 					part.add(m, who, u, file)
 				}
@@ -106,8 +108,8 @@ func (all *mcpServers) add(m *machine, who localUsers, u userdb.User, name strin
 	all.Take(file, raw, u)
 }
 
-func mcpConfigs(_ context.Context, m *machine) audit.Finding {
-	all, err := m.mcp()
+func mcpConfigs(ctx context.Context, m *machine) audit.Finding {
+	all, err := m.mcp(ctx)
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
@@ -119,8 +121,8 @@ func mcpConfigs(_ context.Context, m *machine) audit.Finding {
 // A configured is a server of a user.
 type configured = mcpconf.Configured[userdb.User]
 
-func mcpCommands(_ context.Context, m *machine) audit.Finding {
-	all, err := m.mcp()
+func mcpCommands(ctx context.Context, m *machine) audit.Finding {
+	all, err := m.mcp(ctx)
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
@@ -130,7 +132,7 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 	}
 	v := fileVerdict{okValue: "each in the hands of its user", fix: "Take the rights of others from each one that is named, and from its folder: sudo chmod go-w FILE. Then read what is in it."}
 	return all.List().Judge(func(servers []configured) audit.Finding {
-		m.asEach(servers, &v, func(v *fileVerdict, s configured) {
+		m.asEach(ctx, servers, &v, func(v *fileVerdict, s configured) {
 			for _, file := range s.Paths() {
 				for _, one := range []string{file, path.Dir(file)} {
 					v.checkNamed(m, one, func(f hostfile.Meta) bool { return m.safeFor(who, s.User, f) })
@@ -146,27 +148,28 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 }
 
 // asEach looks at each server with the rights of its user.
-func (m *machine) asEach(servers []configured, v *fileVerdict, look func(v *fileVerdict, s configured)) {
-	for len(servers) > 0 {
-		u := servers[0].User
-		n := slices.IndexFunc(servers, func(s configured) bool { return s.User != u })
-		if n < 0 {
-			n = len(servers)
-		}
-		of := servers[:n]
-		part, err := asUser(m, u, func() fileVerdict {
-			part := fileVerdict{owner: m.owner(u.UID)}
-			for _, s := range of {
-				look(&part, s)
-			}
+func (m *machine) asEach(ctx context.Context, servers []configured, v *fileVerdict, look func(v *fileVerdict, s configured)) {
+	l, end := m.looks(ctx)
+	defer end()
+	for _, s := range servers {
+		part, err := asUser(l, s.User, placeOf(s), func() fileVerdict {
+			part := fileVerdict{owner: m.owner(s.User.UID)}
+			look(&part, s)
 			return part
 		})
 		v.join(part)
 		if err != nil {
-			v.noteUnread(of[0].File, err)
+			v.noteUnread(s.File, err)
 		}
-		servers = servers[n:]
 	}
+}
+
+// placeOf is where a server is looked for: its program, or the home where it is in none or in several places.
+func placeOf(s configured) string {
+	if paths := s.Paths(); len(paths) > 0 {
+		return paths[0]
+	}
+	return s.User.Home
 }
 
 // safeFor says whether only a user and root can change a file, or replace one in
@@ -178,14 +181,14 @@ func (m *machine) safeFor(who localUsers, u userdb.User, f hostfile.Meta) bool {
 	return m.onlyRootWrites(f) || f.UID == u.UID && m.onlyUserWrites(who, u.GID, f) || f.UID == m.Owner && m.onlyUserWrites(who, u.GID, f)
 }
 
-func mcpMissing(_ context.Context, m *machine) audit.Finding {
-	all, err := m.mcp()
+func mcpMissing(ctx context.Context, m *machine) audit.Finding {
+	all, err := m.mcp(ctx)
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
 	return all.List().Judge(func(servers []configured) audit.Finding {
 		var v fileVerdict
-		m.asEach(servers, &v, func(v *fileVerdict, s configured) {
+		m.asEach(ctx, servers, &v, func(v *fileVerdict, s configured) {
 			if s.Command != "" && !m.findable(s.User, s.Command) {
 				v.wrong = append(v.wrong, audit.Line{Text: audit.At(s.File, 0, s.Name+" runs "+s.Command), Owner: v.owner})
 			}

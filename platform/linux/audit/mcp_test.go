@@ -28,7 +28,7 @@ func mira(root string) clients.User {
 func foundFor(t *testing.T, root string, c clients.Client, command string) {
 	t.Helper()
 	m := &machine{Parts: Parts{Root: root, Owner: os.Geteuid()}}
-	all, err := m.mcp()
+	all, err := m.mcp(t.Context())
 	servers, whole := audittest.Seen(all.List())
 	if err != nil || !whole || len(servers) != 1 {
 		t.Errorf("%s: %+v, %v", c.ID, servers, err)

@@ -151,7 +151,7 @@ func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
 	}
 	gone, rest := m.gonePrograms(ctx, table.list)
 	return table.all().And(audit.ListOf([]runningProcess(nil), rest), "").Judge(func(all []runningProcess) audit.Finding {
-		return m.judgeDeleted(all, gone)
+		return m.judgeDeleted(ctx, all, gone)
 	})
 }
 
@@ -193,9 +193,11 @@ func claimOf(p runningProcess, gone map[int]processes.Claim) processes.Claim {
 	return processes.Claim{Program: file, Removed: removed}
 }
 
-func (m *machine) judgeDeleted(all []runningProcess, gone map[int]processes.Claim) audit.Finding {
+func (m *machine) judgeDeleted(ctx context.Context, all []runningProcess, gone map[int]processes.Claim) audit.Finding {
 	var hiding, old []audit.Line
 	clones := 0
+	l, end := m.looks(ctx)
+	defer end()
 	for _, p := range all {
 		c := claimOf(p, gone)
 		if !c.Removed && !c.LeavesNoFile() {
@@ -206,7 +208,7 @@ func (m *machine) judgeDeleted(all []runningProcess, gone map[int]processes.Clai
 				continue
 			}
 		}
-		if line := m.goneLine(p, c); c.LeavesNoFile() {
+		if line := l.goneLine(p, c); c.LeavesNoFile() {
 			hiding = append(hiding, line)
 		} else {
 			old = append(old, line)
@@ -225,27 +227,27 @@ func (m *machine) judgeDeleted(all []runningProcess, gone map[int]processes.Clai
 }
 
 // goneLine is the evidence of a process, whose program may be where its path does not tell.
-func (m *machine) goneLine(p runningProcess, c processes.Claim) audit.Line {
+func (l *looks) goneLine(p runningProcess, c processes.Claim) audit.Line {
 	text := p.program + ", called " + p.name
 	switch {
 	case c.Unmapped:
 		text += ", of which it has loaded nothing: it runs from memory"
 	case c.Place != "":
 		text += ", " + string(c.Place)
-	case !c.LeavesNoFile() && m.replaced(p, c.Program):
+	case !c.LeavesNoFile() && l.replaced(p, c.Program):
 		text += ", replaced since"
 	}
-	return audit.Line{Text: audit.At("/proc/"+strconv.Itoa(p.pid)+"/exe", 0, text), Owner: m.owner(p.uid)}
+	return audit.Line{Text: audit.At("/proc/"+strconv.Itoa(p.pid)+"/exe", 0, text), Owner: l.owner(p.uid)}
 }
 
 // replaced says whether there is a file again where a program was. In a mount namespace of its own a
 // process of a user can have any path: that user must be able to see the file.
-func (m *machine) replaced(p runningProcess, file string) bool {
-	u, known := m.account(p.uid)
+func (l *looks) replaced(p runningProcess, file string) bool {
+	u, known := l.account(p.uid)
 	if !known {
 		u = userdb.User{UID: p.uid, GID: nogroup}
 	}
-	is, err := asUser(m, u, func() bool { return m.exists(file) })
+	is, err := asUser(l, u, file, func() bool { return l.exists(file) })
 	return is && err == nil
 }
 

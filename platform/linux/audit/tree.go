@@ -252,7 +252,13 @@ func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 	}
 	looking, stop := context.WithTimeout(ctx, startsLimit)
 	defer stop()
-	closed := func(dir string) bool { return m.closed(looking, dir) }
+	known := map[string]bool{} // what is given up is so for both lists of starts
+	closed := func(dir string) bool {
+		if _, asked := known[dir]; !asked {
+			known[dir] = m.closed(looking, dir)
+		}
+		return known[dir]
+	}
 	starts := walkStarts(table, system, closed)
 	s.covered = len(missing(walkStarts(ofSystem(table), system, closed), starts))
 	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: starts, Skip: walkSkips(system), Mounted: mountedIn(table), Owner: uint32(m.Owner), Reachable: !system, Entries: maxWalkEntries},

@@ -216,7 +216,7 @@ func TestConfigurationsOfUsersAreReadInTheirHomes(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := &machine{Parts: Parts{Root: root, Owner: os.Geteuid()}}
-		all, err := m.mcp()
+		all, err := m.mcp(t.Context())
 		servers, whole := audittest.Seen(all.List())
 		if err != nil || whole || len(servers) != 1 || servers[0].User.Name != "root" {
 			t.Errorf("%s: %+v, %v", link, servers, err)
@@ -225,7 +225,7 @@ func TestConfigurationsOfUsersAreReadInTheirHomes(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(root, "home/mira/.cursor/mcp.json"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	all, err := (&machine{Parts: Parts{Root: root, Owner: os.Geteuid()}}).mcp()
+	all, err := (&machine{Parts: Parts{Root: root, Owner: os.Geteuid()}}).mcp(t.Context())
 	if _, whole := audittest.Seen(all.List()); err != nil || whole {
 		t.Errorf("a pipe: %+v, %v", all, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"sentinel/internal/testenv"
 	"sentinel/internal/testenv/deadfuse"
 	"sentinel/platform/linux/audit/filetree"
+	"sentinel/platform/unix/stuck"
 )
 
 // Where a program was found, the walk has seen. A user who has put a link in the way since does not have it taken for
@@ -70,6 +71,7 @@ func TestAFolderThatIsHeldHidesNoProgram(t *testing.T) {
 		plant(t, filepath.Join(root, name), []byte(text))
 	}
 	plant(t, root+"/proc/self/mountinfo", []byte("1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:1 /home/mallory/new /mnt rw - ext4 /dev/sda1 rw\n"))
+	plant(t, root+"/run/keep", nil)
 	put(t, root, "home/mallory/x", mallory, 0o644)
 	put(t, root, "home/ana/sh", 0, 0o4755)
 	if err := os.Chown(root+"/home/mallory", mallory, mallory); err != nil {
@@ -77,6 +79,13 @@ func TestAFolderThatIsHeldHidesNoProgram(t *testing.T) {
 	}
 	release := deadfuse.Hold(t, mallory, root+"/home/mallory")
 	m := &machine{Parts: Parts{Root: root, Owner: 0, EUID: 0, Now: today}}
+	var st unix.Stat_t
+	if err := unix.Stat(root+"/home/mallory", &st); err != nil {
+		t.Fatal(err)
+	}
+	if !m.closed(t.Context(), "/home/mallory/new") || !stuck.Noted(root, stuck.Directory(st.Dev, st.Ino)) {
+		t.Error("what a look before the walk waits for is not noted")
+	}
 	f := setuid(t.Context(), m)
 	if f.Status != audit.Fail || len(f.Evidence) == 0 || f.Evidence[0] != "/home/ana/sh: mode 4755, owner 0:0, of no package" {
 		t.Errorf("%+v", f)

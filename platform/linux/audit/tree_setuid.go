@@ -10,10 +10,10 @@ import (
 	"unicode"
 
 	"sentinel/internal/audit"
-	"sentinel/internal/deadline"
 	"sentinel/internal/humanize"
 	"sentinel/platform/linux/audit/filetree"
 	"sentinel/platform/linux/packages"
+	"sentinel/platform/unix/stuck"
 )
 
 // setuid compares the programs with the set-user-ID or set-group-ID bit, or with capabilities that
@@ -107,7 +107,7 @@ func (m *machine) packagedFiles(ctx context.Context, files []foundFile) (map[str
 // closed says whether only root gets to what is in a directory, or may be the only one. Root may keep whole systems
 // in such a directory. It ends with ctx: a user can keep a directory on the way from being looked into.
 func (m *machine) closed(ctx context.Context, dir string) bool {
-	only, err := deadline.Call(ctx, startsLimit, func(context.Context) (bool, error) {
+	only, err := stuck.Look(ctx, m.Root, dir, m.Owner, startsLimit, func(context.Context) (bool, error) {
 		return filetree.OnlyOwner(m.Root, dir, uint32(m.Owner))
 	})
 	return only || err != nil

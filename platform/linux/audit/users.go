@@ -4,6 +4,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,19 +141,55 @@ func (l localUsers) loginUsers() []userdb.User {
 // looksForOthers says whether root looks with the rights of users.
 func (m *machine) looksForOthers() bool { return m.live() && m.privileged() }
 
-// lookLimit bounds a look at files of a user, who may keep them from being read.
-const lookLimit = time.Second
+const (
+	lookLimit  = time.Second     // for a look at files of a user, who may keep them from being read
+	looksLimit = 2 * time.Second // for all of a check, which has more to do
+)
+
+// looks are those of one check at what users chose.
+type looks struct {
+	*machine
+	ctx    context.Context
+	gaveUp map[int]error // by user: one look of theirs may take its time
+}
+
+func (m *machine) looks(ctx context.Context) (l *looks, end func()) {
+	ctx, end = context.WithTimeout(ctx, looksLimit)
+	return &looks{m, ctx, map[int]error{}}, end
+}
 
 // asUser looks with the rights of a user at what the user chose: a path in a file of the user's, a link, the
 // program of a process. What the user may not see, root tells nobody. look must not touch what is used elsewhere: it
-// goes on after it is given up.
-func asUser[T any](m *machine, u userdb.User, look func() T) (seen T, err error) {
-	if !m.looksForOthers() || u.UID == m.Owner {
+// goes on after it is given up. at is where it looks, as far as that is known.
+func asUser[T any](l *looks, u userdb.User, at string, look func() T) (seen T, err error) {
+	if !l.looksForOthers() {
 		return look(), nil
+	}
+	if err := l.gaveUp[u.UID]; err != nil {
+		return seen, err
+	}
+	with, err := l.rightsOf(u)
+	if err != nil {
+		return seen, err
+	}
+	seen, err = stuck.Look(l.ctx, l.Root, at, u.UID, lookLimit, func(context.Context) (seen T, err error) {
+		err = with(func() { seen = look() })
+		return seen, err
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		l.gaveUp[u.UID] = err
+	}
+	return seen, err
+}
+
+// rightsOf returns what does something with the rights of a user.
+func (m *machine) rightsOf(u userdb.User) (with func(func()) error, err error) {
+	if u.UID == m.Owner {
+		return func(f func()) error { f(); return nil }, nil
 	}
 	who, err := m.users()
 	if err != nil {
-		return seen, err
+		return nil, err
 	}
 	id := privilege.Identity{UID: u.UID, GID: u.GID}
 	for _, g := range who.groups {
@@ -160,10 +197,7 @@ func asUser[T any](m *machine, u userdb.User, look func() T) (seen T, err error)
 			id.Groups = append(id.Groups, g.GID)
 		}
 	}
-	return stuck.Call(context.Background(), m.Root, stuck.User(u.UID), lookLimit, func(context.Context) (seen T, err error) {
-		err = privilege.Look(id, func() { seen = look() })
-		return seen, err
-	})
+	return func(f func()) error { return privilege.Look(id, f) }, nil
 }
 
 // namesDirectoryService says whether nsswitch.conf(5) names a source of one of the

@@ -98,7 +98,7 @@ func (s *survey) homes(ctx context.Context) {
 		wait.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			h, err := stuck.Call(reading, s.Root, stuck.User(empty.user.UID), homeLimit, func(ctx context.Context) (*home, error) {
+			h, err := stuck.Look(reading, s.Root, empty.place, empty.user.UID, homeLimit, func(ctx context.Context) (*home, error) {
 				h := *empty
 				h.files, h.enabled = map[string]file{}, map[string]bool{}
 				h.left = min(homeBytes, allBytes/len(read))

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"sentinel/internal/deadline"
 	"sentinel/internal/privilege"
 	"sentinel/internal/startup"
 	"sentinel/internal/userdb"
@@ -181,17 +180,14 @@ func (s *survey) lookAt(ctx context.Context, name string, as *userdb.User) look 
 	case !path.IsAbs(name):
 		return s.search(name)
 	}
-	see := func(context.Context) (seen look, err error) {
+	uid := s.Owner
+	if as != nil {
+		uid = as.UID
+	}
+	seen, err := stuck.Look(ctx, s.Root, name, uid, programLimit, func(context.Context) (seen look, err error) {
 		err = s.with(as, func() { seen = s.see(name) })
 		return seen, err
-	}
-	var seen look
-	var err error
-	if as == nil {
-		seen, err = deadline.Call(ctx, programLimit, see)
-	} else {
-		seen, err = stuck.Call(ctx, s.Root, stuck.User(as.UID), programLimit, see)
-	}
+	})
 	if err != nil {
 		return look{err: err}
 	}

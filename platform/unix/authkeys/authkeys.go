@@ -31,8 +31,8 @@ const (
 	maxFile     = 256 << 10 // bytes of a file with keys
 	maxKeys     = 200       // in a file
 	maxUsers    = 2000
-	homeLimit   = time.Second // for the files of a user, whose home may lie on a dead server
-	maxHanging  = 10
+	homeLimit   = 2 * time.Second  // for the files of a user: an automatic mount and a disk that sleeps take their time
+	homesLimit  = 10 * time.Second // for all of them
 	maxPatterns = 100
 	configLimit = 256 << 10
 )
@@ -78,13 +78,14 @@ type File struct {
 // why that is not all. It ends with ctx. The error says why there may be other files.
 func Of(ctx context.Context, root string, users []userdb.User, each func(u userdb.User, files []File, err error)) error {
 	patterns, unread := Patterns(root)
-	hanging := 0
+	reading, cancel := context.WithTimeout(ctx, homesLimit)
+	defer cancel()
 	for i, u := range users {
 		switch {
 		case i >= maxUsers:
 			each(u, nil, fmt.Errorf("those of the first %d accounts are read", maxUsers))
 			continue
-		case hanging == maxHanging || ctx.Err() != nil:
+		case reading.Err() != nil:
 			each(u, nil, errors.New("homes before it did not answer in time"))
 			continue
 		}
@@ -92,15 +93,12 @@ func Of(ctx context.Context, root string, users []userdb.User, each func(u userd
 			files []File
 			err   error
 		}
-		f, err := stuck.Call(ctx, root, stuck.User(u.UID), homeLimit, func(context.Context) (found, error) {
+		f, err := stuck.Look(reading, root, u.Home, u.UID, homeLimit, func(context.Context) (found, error) {
 			files, err := read(root, u, patterns)
 			return found{files, err}, nil
 		})
 		if err != nil {
 			f.err = err
-		}
-		if errors.Is(err, context.DeadlineExceeded) {
-			hanging++
 		}
 		each(u, f.files, f.err)
 	}

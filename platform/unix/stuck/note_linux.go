@@ -10,18 +10,22 @@ import (
 )
 
 // Note has later runs of root know that this one waits for a thing, until forget is called or this process has
-// ended. Where that cannot be noted, as by another user than root, nobody knows.
+// ended. Several may wait for the same. Where that cannot be noted, as by another user than root, or it is not known
+// what is waited for, which is 0, nobody knows.
 func Note(root string, of Thing) (forget func()) {
+	if of == 0 {
+		return func() {}
+	}
 	fd, err := unix.Open(file(root), unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return func() {}
 	}
-	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: int64(of), Len: 1}
-	unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &lock) //nolint:errcheck // then another run has noted it
+	lock := unix.Flock_t{Type: unix.F_RDLCK, Whence: io.SeekStart, Start: int64(of), Len: 1}
+	unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &lock) //nolint:errcheck // then nobody knows
 	return sync.OnceFunc(func() { unix.Close(fd) })       //nolint:errcheck // nothing was written
 }
 
-// Noted reports whether another run waits for a thing.
+// Noted reports whether a run waits for a thing.
 func Noted(root string, of Thing) (noted bool) {
 	ask(root, func(fd int) { _, noted = next(fd, of, 1) })
 	return noted
@@ -51,7 +55,7 @@ var namespace = sync.OnceValue(func() uint32 {
 	return uint32(st.Ino)
 })
 
-// AnyDirectory reports whether other runs wait for directories.
+// AnyDirectory reports whether runs wait for directories.
 func AnyDirectory(root string) (noted bool) {
 	ask(root, func(fd int) { _, noted = next(fd, directories, 0) })
 	return noted

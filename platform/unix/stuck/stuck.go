@@ -8,46 +8,85 @@ package stuck
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
-	"hash/fnv"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"sentinel/internal/deadline"
 )
 
-// ErrEarlier reports what an earlier run still waits for.
-var ErrEarlier = errors.New("an earlier run of sentinel still waits for it: a process of its user keeps it from being read, or its server is gone")
+// ErrEarlier reports what a run still waits for: this one, or an earlier one.
+var ErrEarlier = errors.New("a run of sentinel still waits for it: a process keeps it from being read, or its disk or server does not answer")
 
-// A Thing is what may be kept from being read: what belongs to a user, a process, or a directory.
+// A Thing is what may be kept from being read: a process, a directory, or what a look into one comes to.
 type Thing int64
-
-// User is what belongs to a user.
-func User(uid int) Thing { return Thing(uid) }
 
 // Process is what the kernel tells of a process, by its ID in the PID namespace of this run: another may share /run.
 func Process(pid int) Thing { return processes + Thing(namespace())<<pidBits + Thing(pid) }
 
-// Directory is what is directly in a directory, by its path.
-func Directory(path string) Thing {
-	h := fnv.New64a()
-	h.Write([]byte(path))
-	return directories + Thing(h.Sum64()%directories)
+// Directory is what is directly in a directory. It is the inode, whatever path leads to it: a user can move what they
+// keep from being read, and mount another directory at its path.
+func Directory(device, inode uint64) Thing { return digest(device, inode) }
+
+// digest is a number of a directory and of what is asked of it, which nobody can choose to be that of another one.
+func digest(numbers ...uint64) Thing {
+	var raw []byte
+	for _, n := range numbers {
+		raw = binary.BigEndian.AppendUint64(raw, n)
+	}
+	sum := sha256.Sum256(raw)
+	return directories + Thing(binary.BigEndian.Uint64(sum[:])%directories)
 }
 
 const (
 	pidBits     = 22      // PID_MAX_LIMIT of proc_pid_max(5), /proc/sys/kernel/pid_max
-	processes   = 1 << 60 // above every user ID, and a multiple of all that is added
+	processes   = 1 << 60 // a multiple of all that is added
 	directories = 1 << 62 // above every process, and half of all
 )
 
-// Call is [deadline.Call] for a look at a thing. It returns ErrEarlier, without a look, where an earlier run
-// below root, "/" on a live system, still waits for it.
+// A Way is that to a directory. The zero Way has not begun.
+type Way struct{ at atomic.Int64 }
+
+// At is the directory that a name is looked up in, or that was come to; 0 where it is not known.
+func (w *Way) At() Thing { return Thing(w.at.Load()) }
+
+// Call is [deadline.Call] for a look at a thing. It returns ErrEarlier, without a look, where a run below root, "/" on
+// a live system, still waits for it.
 func Call[T any](ctx context.Context, root string, of Thing, limit time.Duration, look func(context.Context) (T, error)) (T, error) {
 	if Noted(root, of) {
 		var zero T
 		return zero, ErrEarlier
 	}
+	return call(ctx, root, func() Thing { return of }, limit, look)
+}
+
+// Look is [deadline.Call] for a look of a user's at path, which is below root. It returns ErrEarlier, without a look,
+// where a run still waits for a directory on the way there, or for a look of that user's into the directory where the
+// way ends: into what that leads to is for the user to say.
+func Look[T any](ctx context.Context, root, path string, uid int, limit time.Duration, look func(context.Context) (T, error)) (T, error) {
+	var w Way
+	return call(ctx, root, w.At, limit, func(ctx context.Context) (none T, err error) {
+		device, inode, err := w.Follow(root, path)
+		if err == nil {
+			of := digest(device, inode, uint64(uid))
+			w.at.Store(int64(of))
+			err = notedAs(root, of)
+		}
+		if errors.Is(err, ErrEarlier) {
+			return none, err
+		}
+		return look(ctx)
+	})
+}
+
+// grace is how long a look may still take that is given up, before others are told: one that would just have ended
+// keeps nobody.
+const grace = 50 * time.Millisecond
+
+func call[T any](ctx context.Context, root string, of func() Thing, limit time.Duration, look func(context.Context) (T, error)) (T, error) {
 	ended := make(chan struct{})
 	value, err := deadline.Call(ctx, limit, func(ctx context.Context) (T, error) {
 		defer close(ended)
@@ -55,14 +94,26 @@ func Call[T any](ctx context.Context, root string, of Thing, limit time.Duration
 	})
 	select {
 	case <-ended:
+		return value, err
 	default:
-		forget := Note(root, of)
+	}
+	select {
+	case <-ended:
+	case <-time.After(grace):
+		forget := Note(root, of())
 		go func() {
 			<-ended
 			forget()
 		}()
 	}
 	return value, err
+}
+
+func notedAs(root string, of Thing) error {
+	if Noted(root, of) {
+		return ErrEarlier
+	}
+	return nil
 }
 
 // file is where the notes are: a byte of it is locked for each thing. The kernel unlocks it when the run has

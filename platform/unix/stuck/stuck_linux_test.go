@@ -11,8 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"sentinel/internal/testenv"
+	"sentinel/internal/testenv/deadfuse"
 )
+
+var thing = Process(1000)
 
 // What one run waits for is not looked at by the next until that has ended, and all else is.
 func TestALookThatHangsIsNotedUntilItEnds(t *testing.T) {
@@ -22,20 +27,20 @@ func TestALookThatHangsIsNotedUntilItEnds(t *testing.T) {
 		<-hang
 		return 0, nil
 	}
-	if _, err := Call(t.Context(), root, User(1000), time.Millisecond, look); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := Call(t.Context(), root, thing, time.Millisecond, look); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a look that hangs: %v", err)
 	}
-	if _, err := Call(t.Context(), root, User(1000), testenv.HangLimit, look); !errors.Is(err, ErrEarlier) {
+	if _, err := Call(t.Context(), root, thing, testenv.HangLimit, look); !errors.Is(err, ErrEarlier) {
 		t.Errorf("the next look: %v", err)
 	}
-	for _, other := range []Thing{User(999), User(1001), Process(1000)} {
+	for _, other := range []Thing{thing - 1, thing + 1, Process(1001)} {
 		if n, err := Call(t.Context(), root, other, testenv.HangLimit, func(context.Context) (int, error) { return 7, nil }); n != 7 || err != nil {
 			t.Errorf("of %d: %d, %v", other, n, err)
 		}
 	}
 	close(hang)
-	testenv.WaitFor(t, "the note goes with the look", func() bool { return !Noted(root, User(1000)) })
-	if n, err := Call(t.Context(), root, User(1000), testenv.HangLimit, func(context.Context) (int, error) { return 7, nil }); n != 7 || err != nil {
+	testenv.WaitFor(t, "the note goes with the look", func() bool { return !Noted(root, thing) })
+	if n, err := Call(t.Context(), root, thing, testenv.HangLimit, func(context.Context) (int, error) { return 7, nil }); n != 7 || err != nil {
 		t.Errorf("afterwards: %d, %v", n, err)
 	}
 }
@@ -45,11 +50,10 @@ func TestProcessesAreListedUpToABound(t *testing.T) {
 	if pids := Processes(root, 9); pids != nil || AnyDirectory(root) || Noted(root, Process(5)) {
 		t.Errorf("without a note: %v", pids)
 	}
-	defer Note(root, User(1000))()
 	for _, pid := range []int{7, 4194303, 5, 6} {
 		defer Note(root, Process(pid))()
 	}
-	defer Note(root, Directory("/tmp"))()
+	defer Note(root, Directory(1, 2))()
 	defer Note(root, Process(0)+1<<pidBits+8)() // of another namespace
 	forget := Note(root, Process(300))
 	defer Note(root, Process(6))() // by another run as well
@@ -57,7 +61,7 @@ func TestProcessesAreListedUpToABound(t *testing.T) {
 	if pids := Processes(root, 9); !slices.Equal(pids, []int{5, 6, 7, 4194303}) {
 		t.Errorf("processes %v", pids)
 	}
-	if !AnyDirectory(root) || !Noted(root, Directory("/tmp")) || Noted(root, Directory("/tmp/a")) {
+	if !AnyDirectory(root) || !Noted(root, Directory(1, 2)) || Noted(root, Directory(2, 1)) {
 		t.Error("the directory is not told from others")
 	}
 	if pids := Processes(root, 2); !slices.Equal(pids, []int{5, 6}) {
@@ -68,7 +72,7 @@ func TestProcessesAreListedUpToABound(t *testing.T) {
 // Nobody else can put notes there, nor have them go astray.
 func TestNotesAreTheirWritersAlone(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"run/keep": "", "elsewhere": ""})
-	forget := Note(root, User(1000))
+	forget := Note(root, thing)
 	info, err := os.Lstat(file(root))
 	if err != nil || info.Mode() != 0o600 {
 		t.Errorf("the file: %v, %v", info, err)
@@ -78,8 +82,101 @@ func TestNotesAreTheirWritersAlone(t *testing.T) {
 	if err := os.Symlink(filepath.Join(root, "elsewhere"), file(root)); err != nil {
 		t.Fatal(err)
 	}
-	defer Note(root, User(1000))()
-	if Noted(root, User(1000)) {
+	defer Note(root, thing)()
+	if Noted(root, thing) {
 		t.Error("a link was followed")
 	}
+}
+
+// Several runs that wait for the same are known until the last one does not.
+func TestAThingIsNotedAsLongAsAnyRunWaits(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"run/keep": ""})
+	first, second := Note(root, thing), Note(root, thing)
+	first()
+	if !Noted(root, thing) {
+		t.Error("the second one is not known")
+	}
+	second()
+	if Noted(root, thing) {
+		t.Error("nobody waits any more")
+	}
+}
+
+// Of what is given up, a look of the same user into the same directory is left out, by whatever path, and no other: what
+// keeps it waiting may be anywhere behind a link of theirs.
+func TestALookThatIsGivenUpLeavesOutNoOther(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"run/keep": "", "srv/tools/x": "", "home/ana/x": "", "var/x": ""})
+	for name, target := range map[string]string{"var/away": "../srv", "srv/tools/l": "/var/away/tools", "srv/loop": "loop"} {
+		if err := os.Symlink(target, filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, giveUp := context.WithCancel(t.Context())
+	hang := make(chan struct{})
+	if _, err := Look(ctx, root, "/srv/tools/x", 1000, testenv.HangLimit, func(context.Context) (int, error) { giveUp(); <-hang; return 0, nil }); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	look := func(path string, uid int) error {
+		_, err := Look(t.Context(), root, path, uid, testenv.HangLimit, func(context.Context) (int, error) { return 0, nil })
+		return err
+	}
+	for _, path := range []string{"/srv/tools/x", "/srv/tools", "/var/away/tools/none/y", "/srv/tools/l/l/x"} {
+		if err := look(path, 1000); !errors.Is(err, ErrEarlier) {
+			t.Errorf("%s: %v", path, err)
+		}
+		if err := look(path, 1001); err != nil {
+			t.Errorf("%s, by another user: %v", path, err)
+		}
+	}
+	for _, path := range []string{"/home/ana", "/srv", "/", "", "/none", "/srv/loop", "/var/x/y"} {
+		if err := look(path, 1000); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	close(hang)
+	testenv.WaitFor(t, "the note goes with the look", func() bool { return !AnyDirectory(root) })
+}
+
+// Where somebody keeps a directory from being searched, it is noted itself: no look of anybody goes there, nor where it
+// is moved, and all others do.
+func TestADirectoryThatIsHeldIsNotedItself(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	deadfuse.Become()
+	testenv.HangGuard(t)
+	const root = "/srv"
+	if err := unix.Mount("m", root, "tmpfs", 0, "mode=0755"); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"/run", "/opt/tools/in", "/opt/free"} {
+		if err := os.MkdirAll(root+dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release := deadfuse.Hold(t, 4000, root+"/opt/tools")
+	look := func(path string, uid int) error {
+		limit := testenv.HangLimit
+		if uid == 1000 {
+			limit = 500 * time.Millisecond
+		}
+		_, err := Look(t.Context(), root, path, uid, limit, func(context.Context) (bool, error) { return true, nil })
+		return err
+	}
+	if err := look("/opt/tools/none", 1000); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if err := os.Rename(root+"/opt/tools", root+"/opt/moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := look("/opt/moved/in", 1001); !errors.Is(err, ErrEarlier) {
+		t.Errorf("another user's: %v", err)
+	}
+	for _, path := range []string{"/opt", "/opt/free", "/opt/tools"} {
+		if err := look(path, 1001); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	release()
+	testenv.WaitFor(t, "it is free", func() bool { return look("/opt/moved/in", 1001) == nil })
 }

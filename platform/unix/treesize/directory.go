@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -21,9 +22,10 @@ import (
 type directory struct {
 	parent *directory
 	child
-	where   dirpath.Dir // below the directory that is walked
-	open    handle      // where reading goes on, for one with many directories in it
-	pending int         // itself and the directories in it that are not complete
+	where   dirpath.Dir  // below the directory that is walked
+	open    handle       // where reading goes on, for one with many directories in it
+	pending int          // itself and the directories in it that are not complete
+	thing   atomic.Int64 // what runs call it, once it is open
 	watched bool
 	sum
 }
@@ -104,10 +106,6 @@ func (w *walk) read(steps *workerpool.Steps, d *directory) (f found) {
 	l := listing{d.open, d, w.mounted[w.short(d)]}
 	if l.handle == (handle{}) {
 		f.began = true
-		if w.noted && stuck.Noted(w.Root, w.thing(d)) {
-			f.err = stuck.ErrEarlier
-			return f
-		}
 		if l.handle, f.err = w.enter(d, &f); f.err != nil {
 			return f
 		}
@@ -156,8 +154,12 @@ func (w *walk) enter(d *directory, f *found) (handle, error) {
 		return handle{}, err
 	}
 	self, err := h.self()
+	of := stuck.Directory(self.device, self.inode)
+	d.thing.Store(int64(of))
 	switch {
 	case err != nil:
+	case w.noted && stuck.Noted(w.Root, of):
+		err = stuck.ErrEarlier
 	case self.device != w.device:
 		err = errElsewhere
 	case d.seen != (identity{}) && d.seen != self.identity:

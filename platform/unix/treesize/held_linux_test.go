@@ -62,7 +62,11 @@ func TestWhatAnEarlierRunWaitsForIsNotRead(t *testing.T) {
 	for _, name := range []string{"/var/held/f", "/var/held/in/f", "/var/free/f"} {
 		file(t, root+name, 1<<20)
 	}
-	forget := stuck.Note(root, stuck.Directory("/var/held"))
+	var st unix.Stat_t
+	if err := unix.Stat(root+"/var/held", &st); err != nil {
+		t.Fatal(err)
+	}
+	forget := stuck.Note(root, stuck.Directory(st.Dev, st.Ino))
 	walk := func() diskusage.Tree {
 		tree, err := Walk(t.Context(), Options{Root: root, Dir: "/var", Entries: 99})
 		if err != nil {
@@ -70,8 +74,11 @@ func TestWhatAnEarlierRunWaitsForIsNotRead(t *testing.T) {
 		}
 		return tree
 	}
+	if err := os.Rename(root+"/var/held", root+"/var/moved"); err != nil {
+		t.Fatal(err)
+	}
 	tree := walk()
-	if tree.Bytes/(1<<20) != 1 || tree.Stuck != 1 || tree.StuckAt != "/var/held" || tree.Complete() {
+	if tree.Bytes/(1<<20) != 1 || tree.Stuck != 1 || tree.StuckAt != "/var/moved" || tree.Complete() {
 		t.Errorf("%+v", tree)
 	}
 	forget()

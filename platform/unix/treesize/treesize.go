@@ -204,10 +204,9 @@ func why(ctx context.Context) string {
 	return tooManyStuck
 }
 
-// thing is what runs call a directory.
-func (w *walk) thing(d *directory) stuck.Thing { return stuck.Directory(w.at(place{in: d})) }
-
-func (w *walk) note(d *directory) (forget func()) { return stuck.Note(w.Root, w.thing(d)) }
+func (w *walk) note(d *directory) (forget func()) {
+	return stuck.Note(w.Root, stuck.Thing(d.thing.Load()))
+}
 
 // late lets go of what a reading found after the end.
 func (w *walk) late(_ *directory, f found) {

@@ -52,7 +52,13 @@ func (d *directory) in(name string, st unix.Stat_t) *directory {
 	return sub
 }
 
-func (d *directory) thing() stuck.Thing { return stuck.Directory(Place{d, ""}.Path()) }
+// thing is what runs call d, or the directory that keeps a start from being found.
+func (d *directory) thing() stuck.Thing {
+	if d.begin.dir == nil {
+		return d.begin.way.At()
+	}
+	return stuck.Directory(uint64(d.stat.Dev), d.stat.Ino) //nolint:unconvert // 32 bits on macOS
+}
 
 // pathOf returns the path of a name in d, "" if that is longer than the kernel takes.
 func (d *directory) pathOf(name string) string {
@@ -85,7 +91,8 @@ func (p Place) Path() string {
 // A beginning is a starting directory and how it is seen.
 type beginning struct {
 	path string
-	dir  *os.File // nil before it is opened
+	way  stuck.Way // there
+	dir  *os.File  // nil before it is opened
 	// bare says that dir is a copy of its mount in which nothing is mounted over anything.
 	bare bool
 	// mount is the number of the mount, unknown where the kernel does not tell.

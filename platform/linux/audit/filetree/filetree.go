@@ -235,8 +235,13 @@ func (w *walk) complete(list ...*directory) {
 
 // start begins at a directory, or looks at a file that is mounted. What does not exist, or is a symbolic link, is
 // passed over: what the link leads to is on some other start's list.
-func (w *walk) start(ctx context.Context, s *workerpool.Steps, path string) []*directory {
-	d := newDirectory(&beginning{path: path})
+func (w *walk) start(ctx context.Context, s *workerpool.Steps, d *directory) []*directory {
+	path := d.begin.path
+	if _, _, err := d.begin.way.Follow(w.Root, path); errors.Is(err, stuck.ErrEarlier) {
+		w.giveUp(d)
+		return nil
+	}
+	d = newDirectory(&beginning{path: path})
 	f, err := openDir(unix.AT_FDCWD, filepath.Join(w.Root, path), &d.stat)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -312,12 +317,12 @@ const batch = 1024
 
 // read looks at everything in d and returns the directories in it, or opens a start.
 func (w *walk) read(ctx context.Context, s *workerpool.Steps, d *directory) (found []*directory) {
+	if d.begin.dir == nil {
+		return w.start(ctx, s, d)
+	}
 	if w.noted && stuck.Noted(w.Root, d.thing()) {
 		w.giveUp(d)
 		return nil
-	}
-	if d.begin.dir == nil {
-		return w.start(ctx, s, d.begin.path)
 	}
 	if w.cut.Load() {
 		return nil

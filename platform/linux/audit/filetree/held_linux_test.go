@@ -60,21 +60,40 @@ func TestADirectoryThatAUserHoldsHidesNoOther(t *testing.T) {
 	}
 }
 
-// What an earlier run still waits for is not read again, and named.
+// What an earlier run still waits for is not read again, and named, wherever its owner moves it; what is put in its
+// place is read.
 func TestWhatAnEarlierRunWaitsForIsNotRead(t *testing.T) {
-	root := plantBeside(t)
-	mkfile(t, root, "run/keep")
-	forget := stuck.Note(root, stuck.Directory("/held"))
-	got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}})
-	want := []string{"/", "/a", "/a/x", "/held", "/run", "/run/keep", "/run/sentinel-stuck", "/z", "/z/program", "/z/x"}
-	if diff := cmp.Diff(want, paths(got)); diff != "" {
-		t.Error(diff)
+	root := testenv.Plant(t, map[string]string{"a/x": "", "held/deep/x": "", "home/ana/x": "", "run/keep": ""})
+	var st unix.Stat_t
+	if err := unix.Stat(filepath.Join(root, "held"), &st); err != nil {
+		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Sum{Entries: 10, Stuck: 1, StuckAt: "/held", StuckOwner: eve}, sum); diff != "" {
-		t.Error(diff)
+	forget := stuck.Note(root, stuck.Directory(st.Dev, st.Ino))
+	want := []string{"/", "/a", "/a/x", "/held", "/home", "/home/ana", "/home/ana/x", "/run", "/run/keep", "/run/sentinel-stuck"}
+	held := func(at string) {
+		t.Helper()
+		got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}})
+		if diff := cmp.Diff(want, paths(got)); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(Sum{Entries: int64(len(want)), Stuck: 1, StuckAt: at, StuckOwner: int64(st.Uid)}, sum); diff != "" {
+			t.Error(diff)
+		}
 	}
+	held("/held")
+	if _, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/a", "/held/deep"}}); sum.Stuck != 1 || sum.StuckAt != "/held/deep" {
+		t.Errorf("a start in it: %+v", sum)
+	}
+	// By FNV-1a of their paths, this was /home/ana.
+	const moved = "60042860766-\a\x0f\x0f\x06\x1a\a\x03\x02\x05\xfb\b\x0e\x05\x7f"
+	if err := os.Rename(filepath.Join(root, "held"), filepath.Join(root, "home", moved)); err != nil {
+		t.Fatal(err)
+	}
+	mkfile(t, root, "held/new")
+	want = append(want[:4], "/held/new", "/home", "/home/"+moved, "/home/ana", "/home/ana/x", "/run", "/run/keep", "/run/sentinel-stuck")
+	held("/home/" + moved)
 	forget()
-	if got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}}); !sum.Whole() || len(got) != 12 {
+	if got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}}); !sum.Whole() || len(got) != len(want)+2 {
 		t.Errorf("once it is let go of: %+v, %v", sum, paths(got))
 	}
 }
