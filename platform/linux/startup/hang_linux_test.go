@@ -15,6 +15,7 @@ import (
 	"sentinel/internal/startup"
 	"sentinel/internal/testenv"
 	"sentinel/internal/testenv/deadfuse"
+	"sentinel/platform/unix/stuck"
 )
 
 // A home on a server that does not answer is said to be unread, and costs the others nothing.
@@ -49,5 +50,46 @@ func TestAHomeThatDoesNotAnswerIsUnread(t *testing.T) {
 	}
 	if !slices.ContainsFunc(found.Entries, func(e startup.Entry) bool { return e.File == "/home/bob/.bashrc" }) {
 		t.Errorf("bob's is not among %+v", found.Entries)
+	}
+}
+
+// A program in a directory that somebody keeps from being searched takes away neither what else its user starts, nor
+// their home from the next run.
+func TestAProgramInAHeldDirectoryLeavesItsUsersHomeRead(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	deadfuse.Become()
+	testenv.HangGuard(t)
+	const root = "/srv"
+	if err := unix.Mount("m", root, "tmpfs", 0, "mode=0755"); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"etc/passwd":       "ann:x:1000:1000::/home/ann:/bin/sh\n",
+		"home/ann/.bashrc": "/opt/tools/none\n/opt/beat\n",
+		"opt/tools/x":      "",
+		"opt/beat":         "",
+		"run/keep":         "",
+	} {
+		file := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deadfuse.Hold(t, 4000, root+"/opt/tools")
+	for _, want := range []error{context.DeadlineExceeded, stuck.ErrEarlier} {
+		found, err := New(Parts{Root: root, Owner: os.Geteuid()}).Startup(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found.Unread) > 0 || len(found.Unseen) != 1 || found.Unseen[0].Path != "/home/ann/.bashrc" || !errors.Is(found.Unseen[0].Err, want) {
+			t.Errorf("unread: %+v, unseen: %+v, want %v", found.Unread, found.Unseen, want)
+		}
+		if !slices.ContainsFunc(found.Entries, func(e startup.Entry) bool {
+			return slices.ContainsFunc(e.Programs, func(p startup.Program) bool { return p.Path == "/opt/beat" && !p.Missing })
+		}) {
+			t.Errorf("what she starts is not among %+v", found.Entries)
+		}
 	}
 }
