@@ -16,6 +16,7 @@ import (
 
 	"sentinel/internal/blocklist"
 	"sentinel/platform/linux/netattr"
+	"sentinel/platform/linux/tunnels"
 )
 
 // errNextHop says that a route leads to a nexthop object and the kernel does
@@ -97,27 +98,17 @@ func prefix(n *net.IPNet) (netip.Prefix, error) {
 // tunnel or a line with one other end; without an interface too, to a nexthop object, which
 // the library does not read (RTA_NH_ID).
 func gateways(r netlink.Route) ([]blocklist.ProtectedAddr, error) {
+	hops, err := tunnels.Hops(r)
 	var list []blocklist.ProtectedAddr
-	for _, hop := range append([]*netlink.NexthopInfo{{Gw: r.Gw, Via: r.Via}}, r.MultiPath...) {
-		addresses := []net.IP{hop.Gw}
-		if via, ok := hop.Via.(*netlink.Via); ok { // of the other family
-			addresses = append(addresses, via.Addr)
-		}
-		for _, a := range addresses {
-			if err := appendGateway(&list, a); err != nil {
-				return list, err
-			}
+	for _, hop := range hops {
+		if hop.Address.IsValid() && !hop.Address.IsUnspecified() {
+			list = append(list, blocklist.Protect(hop.Address, blocklist.WhyGateway))
 		}
 	}
-	for _, a := range segments(r) {
-		if err := appendGateway(&list, a); err != nil {
-			return list, err
-		}
+	if err == nil && len(hops) == 0 {
+		err = errNextHop
 	}
-	if len(list) == 0 && r.LinkIndex == 0 && len(r.MultiPath) == 0 {
-		return nil, errNextHop
-	}
-	return list, nil
+	return list, err
 }
 
 func appendGateway(to *[]blocklist.ProtectedAddr, ip []byte) error {

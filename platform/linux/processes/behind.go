@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/vishvananda/netlink"
 
@@ -24,20 +25,27 @@ import (
 	"sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/resolvconf"
+	linuxsessions "sentinel/platform/linux/sessions"
 	"sentinel/platform/linux/tunnels"
 )
 
-// containers are those that the network of this machine depends on, read once however many processes are looked at.
+// containers are those that the network of this machine depends on.
 type containers struct {
-	once     sync.Once
 	names    []nameServer
-	gateways []sessions.Container
-	err      error
+	gateways []linuxsessions.Found
+	err      error // why that is not known of any
+}
+
+// A neighbourhood is what was found last, for the many processes that are looked at in a row.
+type neighbourhood struct {
+	mu   sync.Mutex
+	at   time.Time
+	last containers
 }
 
 // A nameServer is a container that answers this machine's questions for names.
 type nameServer struct {
-	sessions.Container
+	linuxsessions.Found
 	answers map[uint64]bool // its sockets that do, by inode
 }
 
@@ -47,18 +55,38 @@ func (t *Terminator) behind(ctx context.Context, pid int, d *processes.Duty) {
 	if !t.numbered(pid) {
 		return
 	}
-	t.near.once.Do(func() { t.readContainers(ctx) })
-	if t.near.err != nil {
-		d.Unread = errors.Join(d.Unread, fmt.Errorf("find the containers that this machine's network depends on: %w", t.near.err))
-	}
+	near := t.dependedOn(ctx)
+	err := near.err
 	status, _ := t.proc.Status(pid) //nolint:errcheck // one that has ended has no duty
-	for _, c := range t.near.gateways {
-		// A network namespace ends with the last process in it, and its end of the line to here with that.
-		d.Routing = d.Routing || slices.Contains(c.Processes, pid) && (status.First || len(c.Processes) == 1)
+	for _, c := range near.gateways {
+		if !slices.Contains(c.Processes, pid) {
+			continue
+		}
+		last, bad := t.endsAll(ctx, c.Processes, pid, status.First)
+		d.Routing = d.Routing || c.Err == nil && last
+		err = errors.Join(err, c.Err, bad)
 	}
-	for _, s := range t.near.names {
-		d.NameServer = d.NameServer || slices.Contains(s.Processes, pid) && t.answersIn(ctx, s, pid, status.First)
+	for _, s := range near.names {
+		if slices.Contains(s.Processes, pid) {
+			d.NameServer = d.NameServer || t.answersIn(ctx, s, pid, status.First)
+			err = errors.Join(err, s.Err)
+		}
 	}
+	if err != nil {
+		d.Unread = errors.Join(d.Unread, fmt.Errorf("find the containers that this machine's network depends on: %w", err))
+	}
+}
+
+// endsAll reports whether all of some processes end with one of them, which may be the first of a PID namespace. A
+// network namespace ends with the last process in it, and its end of the line to here with that.
+func (t *Terminator) endsAll(ctx context.Context, all []int, pid int, first bool) (bool, error) {
+	if len(all) == 1 || !first {
+		return len(all) == 1, nil
+	}
+	below, err := t.Below(ctx, pid)
+	return !slices.ContainsFunc(all, func(other int) bool {
+		return other != pid && !slices.ContainsFunc(below, func(b processes.Relative) bool { return b.PID == other })
+	}), err
 }
 
 // numbered reports whether this network namespace has a number for that of a process, as for what is at the other end
@@ -89,22 +117,36 @@ func (t *Terminator) answersIn(ctx context.Context, s nameServer, pid int, first
 	return found
 }
 
+// dependedOn returns them as they were at most a second ago.
+func (t *Terminator) dependedOn(ctx context.Context) containers {
+	n := &t.near
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.at.IsZero() || time.Since(n.at) >= recent {
+		n.last = t.readContainers(ctx)
+		n.at = time.Now()
+	}
+	return n.last
+}
+
 // readContainers finds the containers that name servers and gateways of this machine are in.
-func (t *Terminator) readContainers(ctx context.Context) {
+func (t *Terminator) readContainers(ctx context.Context) (all containers) {
 	servers, err := t.nameServersElsewhere(ctx)
-	gateways, unread := tunnels.New(t.root).Gateways(ctx)
-	found, unseen := t.sessions.Containers(ctx, append(slices.Clone(servers), gateways...))
+	neighbours, unread := tunnels.New(t.root).Gateways(ctx)
+	gateways := len(neighbours)
 	for _, a := range servers {
-		if c, ok := found[a]; ok {
-			t.near.names = append(t.near.names, nameServer{c, answering(c, a)})
+		neighbours = append(neighbours, tunnels.Hop{Address: a.Unmap()})
+	}
+	found, unseen := t.sessions.Containers(ctx, neighbours)
+	all.err = errors.Join(err, unread, unseen)
+	for i, c := range found {
+		if i < gateways {
+			all.gateways = append(all.gateways, c)
+		} else {
+			all.names = append(all.names, nameServer{c, answering(c.Container, neighbours[i].Address.WithZone(""))})
 		}
 	}
-	for _, a := range gateways {
-		if c, ok := found[a]; ok {
-			t.near.gateways = append(t.near.gateways, c)
-		}
-	}
-	t.near.err = errors.Join(err, unread, unseen)
+	return all
 }
 
 // answering lists the sockets of a container that get what is asked at an address.
@@ -123,9 +165,9 @@ func answering(c sessions.Container, at netip.Addr) map[uint64]bool {
 func (t *Terminator) nameServersElsewhere(ctx context.Context) ([]netip.Addr, error) {
 	own, err := interfaces.Addresses()
 	servers, unread := resolvconf.Here(t.root)
-	servers = plain(servers)
+	asked := plain(servers)
 	sent, untracked := conntrack.Translations(ctx, func(f conntrack.Translation) bool {
-		return f.Called.Port() == portDNS && slices.Contains(servers, f.Called.Addr())
+		return f.Called.Port() == portDNS && slices.Contains(asked, f.Called.Addr())
 	})
 	if errors.Is(untracked, fs.ErrPermission) {
 		untracked = nil // who may not ask for flows is no root, whom containers are of
@@ -133,6 +175,10 @@ func (t *Terminator) nameServersElsewhere(ctx context.Context) ([]netip.Addr, er
 	for _, f := range sent {
 		servers = append(servers, f.Wire)
 	}
-	servers = slices.DeleteFunc(servers, func(a netip.Addr) bool { return a.IsLoopback() || slices.Contains(plain(own), a) })
+	here := plain(own)
+	servers = slices.DeleteFunc(servers, func(a netip.Addr) bool {
+		nowhere := a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" // nobody can ask there
+		return nowhere || a.Unmap().IsLoopback() || slices.Contains(here, a.Unmap().WithZone(""))
+	})
 	return servers, errors.Join(err, unread, untracked)
 }

@@ -22,12 +22,17 @@ import (
 func container(t *testing.T) {
 	t.Helper()
 	testenv.RequireIsolated(t)
-	for _, command := range []string{
+	commands(t,
 		"mount -t tmpfs -o mode=755 tmpfs /run", "mkdir /run/netns", "ip netns add ct", "ip link set lo up",
 		"ip link add v0 type veth peer name e0 netns ct", "ip addr add 10.1.0.1/24 dev v0", "ip link set v0 up",
 		"ip -n ct addr add 10.1.0.2/24 dev e0", "ip -n ct link set e0 up", "ip -n ct link set lo up",
 		"ip neigh add 10.1.0.2 lladdr 02:00:00:00:00:02 dev v0", "ip addr add 192.0.2.10/32 dev lo",
-	} {
+	)
+}
+
+func commands(t *testing.T, list ...string) {
+	t.Helper()
+	for _, command := range list {
 		words := strings.Fields(command)
 		if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v: %s", command, err, out)
@@ -121,14 +126,7 @@ func TestTheNameServerInAContainerIsFound(t *testing.T) {
 // send sends a question to 192.0.2.10, which rules send on to the container.
 func send(t *testing.T) {
 	t.Helper()
-	for _, command := range []string{
-		"nft add table ip n", "nft add chain ip n o { type nat hook output priority -100 ; }", "nft add rule ip n o ip daddr 192.0.2.10 udp dport 53 dnat to 10.1.0.2",
-	} {
-		words := strings.Fields(command)
-		if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v: %s", command, err, out)
-		}
-	}
+	commands(t, "nft add table ip n", "nft add chain ip n o { type nat hook output priority -100 ; }", "nft add rule ip n o ip daddr 192.0.2.10 udp dport 53 dnat to 10.1.0.2")
 	conn, err := net.Dial("udp", "192.0.2.10:53")
 	if err != nil {
 		t.Fatal(err)
@@ -157,12 +155,55 @@ func TestTheGatewayInAContainerIsFound(t *testing.T) {
 		}
 	}
 	duties(processes.Duty{}, one)
-	if out, err := exec.Command("ip", "route", "add", "default", "via", "10.1.0.2").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	commands(t, "ip route add default via 10.1.0.2")
 	duties(processes.Duty{Routing: true}, one)
 	inContainer(t, func() { another = sleeper(t) })
 	duties(processes.Duty{}, one, another, sleeper(t))
-	duties(processes.Duty{Routing: true}, first(t, udp("127.0.0.9:5300")))
-	duties(processes.Duty{}, one)
+	// A first process takes its own namespace along, and others of a pod go on.
+	pod := first(t, udp("127.0.0.9:5300"))
+	duties(processes.Duty{}, pod)
+	for _, pid := range []int{one, another} {
+		unix.Kill(pid, unix.SIGKILL)
+		testenv.WaitFor(t, "a process to end", func() bool { return !alive(pid) })
+	}
+	duties(processes.Duty{Routing: true}, pod)
+}
+
+// Any container can have itself known as a neighbour, from any address, and a bridge believe that it is another.
+func TestAContainerThatIsSpokenForDoesNothingHere(t *testing.T) {
+	testenv.Program(t, "bridge", "iproute2")
+	if !testenv.Isolated(t) {
+		return
+	}
+	container(t)
+	commands(t,
+		"ip netns add other", "ip -n other link set lo up", "ip link add br0 type bridge", "ip addr add 10.3.0.1/24 dev br0", "ip link set br0 up",
+		"ip link add vb0 type veth peer name e1 netns ct", "ip link set vb0 master br0 up", "ip -n ct addr add 10.3.0.2/24 dev e1", "ip -n ct link set e1 up",
+		"ip link add vb1 type veth peer name e0 netns other", "ip link set vb1 master br0 up", "ip -n other addr add 10.3.0.3/24 dev e0", "ip -n other link set e0 up",
+		"ip link add up0 type veth peer name router", "ip link set up0 up", "ip link set router up",
+		"ip neigh add 10.3.0.2 lladdr 02:00:00:00:00:02 dev br0", "ip neigh add fe80::1 lladdr 02:00:00:00:00:03 dev br0",
+		"ip -6 route add default via fe80::1 dev up0",
+	)
+	var server, hostile int
+	inContainer(t, func() { server = socketOf(t, 0, udp("0.0.0.0:53")) })
+	testenv.InNetworkNamespace(t, "/run/netns/other", func() { hostile = sleeper(t) })
+	asked := func(what, conf string, want processes.Duty) {
+		t.Helper()
+		if d := dutyBelow(t, conf, server, 0); d != want {
+			t.Errorf("%s: the server: %+v, want %+v", what, d, want)
+		}
+		if d := dutyBelow(t, conf, hostile, 0); d != (processes.Duty{}) {
+			t.Errorf("%s: another container: %+v", what, d)
+		}
+	}
+	const known = "nameserver 10.3.0.2\n"
+	asked("a bridge that has not learned it", known, processes.Duty{NameServer: true})
+	commands(t, "bridge fdb append 02:00:00:00:00:02 dev vb1 master static")
+	asked("one that believes another", known, processes.Duty{NameServer: true})
+	asked("a neighbour without the address", "nameserver fe80::1%br0\n", processes.Duty{})
+	commands(t, "ip -n other addr add fe80::1/64 dev e0 nodad", "ip -n ct addr add fe80::1/64 dev e0 nodad")
+	asked("a gateway and name server behind another interface", "nameserver fe80::1\nnameserver fe80::1%up0\n", processes.Duty{})
+	asked("a name server behind one", "nameserver fe80::1%v0\n", processes.Duty{NameServer: true})
+	commands(t, "ip -6 route del default", "ip route add default via inet6 fe80::1 dev v0")
+	asked("a gateway of the other family", "", processes.Duty{Routing: true})
 }

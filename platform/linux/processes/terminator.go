@@ -28,7 +28,7 @@ type Terminator struct {
 	root     string
 	sessions *linuxsessions.Reader
 	ways     waysOut
-	near     containers
+	near     neighbourhood
 	duties   dutyTable
 }
 

@@ -17,58 +17,109 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"sentinel/internal/sessions"
+	"sentinel/platform/linux/interfaces"
+	"sentinel/platform/linux/tunnels"
 )
 
-// Container implements [sessions.Source]. What is around a container that this run is in, whose programs it does not
-// see, is another machine to it.
+// Container implements [sessions.Source].
 func (r *reading) Container(ctx context.Context, host netip.Addr) (c sessions.Container, on bool, err error) {
-	ids, err := r.tunnels.Behind(ctx, host)
+	return r.container(ctx, tunnels.Hop{Address: host.Unmap()})
+}
+
+// container looks for the one that has the address of a neighbour, among those that packets to it may go to. Where none
+// has, the error says why, and the processes are those of all that may have it. What is around a container that this
+// run is in, whose programs it does not see, is another machine to it.
+func (r *reading) container(ctx context.Context, at tunnels.Hop) (c sessions.Container, on bool, err error) {
+	ids, err := r.tunnels.Behind(ctx, at)
 	if len(ids) == 0 {
 		return c, err != nil, err
 	}
+	var others []int
+	unseen := false
 	for _, id := range ids {
 		name, known := r.numbered(ctx)[id]
-		switch {
-		case !known && r.nested:
-			return c, false, nil
+		unseen = unseen || !known
+		addresses, bad := r.addressesIn(ctx, name)
+		switch pids := r.living()[name]; {
 		case !known:
-			return c, true, errEmpty
-		}
-		c, err = r.visit(ctx, name)
-		c.Processes = r.living()[name]
-		if err != nil || slices.Contains(c.Addresses, host) {
+		case slices.Contains(addresses, at.Address.WithZone("")):
+			c, err = r.visit(ctx, name)
+			c.Processes = pids
 			return c, true, err
+		case bad != nil:
+			c.Processes, err = append(c.Processes, pids...), errors.Join(err, bad)
+		default:
+			others = append(others, pids...)
 		}
 	}
-	return c, true, errors.New("its network namespace does not have that address")
+	switch {
+	case err != nil:
+		return c, true, err
+	case unseen && r.nested:
+		return c, false, nil
+	case unseen:
+		return c, true, errEmpty
+	}
+	c.Processes = others
+	return c, true, errOthers
 }
 
-// errEmpty is no want where programs are looked for.
-var errEmpty = errors.New("no program in its network namespace is seen")
+var (
+	errEmpty  = errors.New("no program in its network namespace is seen")
+	errOthers = errors.New("its network namespace does not have that address")
+)
 
-// Containers looks into those of this machine that hosts are in, by the rules of [reading.Container], each for its
-// host. What could not be looked at is an error beside the rest.
-func (r *Reader) Containers(ctx context.Context, hosts []netip.Addr) (map[netip.Addr]sessions.Container, error) {
+// A Found is a container that a neighbour is in.
+type Found struct {
+	sessions.Container
+	Err error // why it is not known whether it is in this one, or what is in there
+}
+
+// Containers looks into those of this machine that neighbours are in, each for its neighbour. None counts as one that a
+// neighbour is in without its address, whoever sends packets from that.
+func (r *Reader) Containers(ctx context.Context, neighbours []tunnels.Hop) ([]Found, error) {
 	pass := r.reading(nil)
 	defer pass.leave()
 	if _, _, err := pass.begin(ctx); err != nil {
 		return nil, err
 	}
-	found, sockets := map[netip.Addr]sessions.Container{}, map[sessions.Space][]sessions.Socket{}
-	var errs []error
-	for _, host := range hosts {
-		c, on, err := pass.Container(ctx, host)
-		if err != nil && !errors.Is(err, errEmpty) {
-			errs = append(errs, fmt.Errorf("%s: %w", host, err))
+	list, sockets := make([]Found, len(neighbours)), map[sessions.Space][]sessions.Socket{}
+	for i, at := range neighbours {
+		c, on, err := pass.container(ctx, at)
+		if errors.Is(err, errEmpty) || errors.Is(err, errOthers) || !on {
+			continue
+		}
+		if err != nil && len(c.Processes) == 0 {
+			return nil, err
 		}
 		if sockets[c.Space] == nil {
 			sockets[c.Space] = c.Sockets
 		}
-		if c.Sockets = sockets[c.Space]; on {
-			found[host] = c
-		}
+		c.Sockets = sockets[c.Space]
+		list[i] = Found{c, err}
 	}
-	return found, errors.Join(errs...)
+	return list, nil
+}
+
+// addressesIn lists those of a network namespace, once.
+func (r *reading) addressesIn(ctx context.Context, name string) ([]netip.Addr, error) {
+	if known, met := r.addresses[name]; met || ctx.Err() != nil {
+		return known, ctx.Err()
+	}
+	f, err := r.openSpace(name)
+	if f == nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	var list []netip.Addr
+	err = within(f, func() (err error) {
+		list, err = interfaces.Addresses()
+		return err
+	})
+	if err == nil {
+		r.addresses[name] = list
+	}
+	return list, err
 }
 
 // visit reads a network namespace, once.

@@ -64,7 +64,8 @@ func (r *Reader) Model(ctx context.Context) (*sessions.Model, error) {
 func (r *Reader) reading(files *procfs.FileReader) *reading {
 	return &reading{
 		Reader: r, files: files, own: map[netip.Addr]bool{}, spaces: map[string]sessions.Container{},
-		tunnels: tunnels.New(r.root), carried: map[sessions.Connection][]sessions.Tunnel{}, flows: conntrack.Read,
+		addresses: map[string][]netip.Addr{},
+		tunnels:   tunnels.New(r.root), carried: map[sessions.Connection][]sessions.Tunnel{}, flows: conntrack.Read,
 	}
 }
 
@@ -87,11 +88,12 @@ type reading struct {
 
 	paths map[sessions.SocketID][]sessions.SocketID // of connections with several: the others, by the first
 
-	spaces   map[string]sessions.Container // network namespaces that were read, by name, without their sockets
-	entered  []*os.File                    // those of containers
-	pidsSeen []int
-	lives    map[string][]int // nil until somebody asks
-	numbers  map[int]string   // nil until somebody asks
+	spaces    map[string]sessions.Container // network namespaces that were read, by name, without their sockets
+	entered   []*os.File                    // those of containers
+	addresses map[string][]netip.Addr       // of network namespaces that were only looked at, by name
+	pidsSeen  []int
+	lives     map[string][]int // nil until somebody asks
+	numbers   map[int]string   // nil until somebody asks
 
 	unixAsked int           // about how many Unix sockets the kernel was asked
 	unixTook  time.Duration // how long that took

@@ -6,10 +6,10 @@ package tunnels
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -21,10 +21,11 @@ import (
 // abroad reports whether the other end of an interface is in another network namespace.
 func abroad(l interfaces.Link) bool { return l.Pair() && l.Abroad }
 
-// Behind returns the network namespaces of this machine that packets to a neighbour go to, by the numbers that this
-// one has for them; none where the neighbour is another host, or is reached over a router. The route decides, and
-// who has a packet come from some address does not.
-func (r *Reader) Behind(ctx context.Context, remote netip.Addr) (list []int, err error) {
+// Behind returns the network namespaces of this machine that packets to a neighbour may go to, by the numbers that this
+// one has for them, the likeliest first; none where the neighbour is another host, or is reached over a router. The
+// route decides, and who has a packet come from some address does not. Which of them has the address is not looked at:
+// a bridge forgets behind which port it is, and believes whoever sends with its hardware address.
+func (r *Reader) Behind(ctx context.Context, to Hop) (list []int, err error) {
 	links, err := r.allLinks()
 	if err != nil {
 		return nil, fmt.Errorf("list interfaces: %w", err)
@@ -33,27 +34,32 @@ func (r *Reader) Behind(ctx context.Context, remote netip.Addr) (list []int, err
 	if !slices.ContainsFunc(links, abroad) {
 		return nil, nil
 	}
-	over, err := r.linksTo(remote)
+	over, err := w.linksTo(to)
 	for _, index := range over {
 		if l, ok := w.link(index); ok {
-			found, bad := w.behind(l, remote)
-			list, err = append(list, found...), errors.Join(err, bad)
+			list = append(list, w.behind(l, to.Address.WithZone(""))...)
 		}
 	}
 	return list, err
 }
 
-// linksTo returns the interfaces that a neighbour is reached over. A link-local address has no other route than
-// the interface that the neighbour is known at.
-func (r *Reader) linksTo(remote netip.Addr) (list []int, err error) {
-	near, err := r.near()
-	known := near[remote]
-	if len(known) == 0 || remote.IsLinkLocalUnicast() {
+// linksTo returns the interfaces that a neighbour is reached over. A link-local address whose interface is not told
+// has no other route than that which the neighbour is known at.
+func (w *walk) linksTo(to Hop) (list []int, err error) {
+	if to.Link != 0 {
+		return []int{to.Link}, nil
+	}
+	if zone := to.Address.Zone(); zone != "" {
+		return w.named(zone), nil
+	}
+	near, err := w.near()
+	known := near[to.Address]
+	if len(known) == 0 || to.Address.Is6() && to.Address.IsLinkLocalUnicast() {
 		return known, err
 	}
-	routes, err := r.kernel.routesTo(remote, netip.Addr{})
+	routes, err := w.kernel.routesTo(to.Address, netip.Addr{})
 	if err != nil {
-		return nil, fmt.Errorf("find the route: %w", err)
+		return nil, nil // nothing leaves for it
 	}
 	for _, route := range routes {
 		if slices.Contains(known, route.LinkIndex) && len(route.Gw) == 0 && route.Via == nil {
@@ -63,12 +69,21 @@ func (r *Reader) linksTo(remote netip.Addr) (list []int, err error) {
 	return list, nil
 }
 
-// behind looks below an interface. Of the ports of a bridge that counts behind which the bridge has learned the
-// neighbour.
-func (w *walk) behind(l interfaces.Link, remote netip.Addr) (list []int, err error) {
+// named finds the interface of a zone, which is its name or its number.
+func (w *walk) named(zone string) (list []int) {
+	for _, l := range w.links {
+		if l.Name == zone || strconv.Itoa(l.Index) == zone {
+			list = append(list, l.Index)
+		}
+	}
+	return list
+}
+
+// behind looks below an interface.
+func (w *walk) behind(l interfaces.Link, remote netip.Addr) []int {
 	switch {
 	case abroad(l):
-		return []int{l.Namespace}, nil
+		return []int{l.Namespace}
 	case slices.Contains(stacked, l.Kind) && !l.Abroad:
 		if lower, ok := w.link(l.Lower); ok && lower.Index < l.Index {
 			return w.behind(lower, remote)
@@ -76,26 +91,27 @@ func (w *walk) behind(l interfaces.Link, remote netip.Addr) (list []int, err err
 	case l.Kind == "bridge":
 		return w.behindBridge(l, remote)
 	}
-	return nil, nil
+	return nil
 }
 
-func (w *walk) behindBridge(bridge interfaces.Link, remote netip.Addr) (list []int, err error) {
+// behindBridge has those first behind whose port the bridge has learned the neighbour. It is none of them where that
+// port is of another kind, or where nothing was learned and the bridge has such a port.
+func (w *walk) behindBridge(bridge interfaces.Link, remote netip.Addr) (list []int) {
 	ports := w.portsOf(bridge)
 	learned := w.forwarding(remote)
-	known := false
-	for _, l := range ports {
-		if !slices.ContainsFunc(learned, func(n netlink.Neigh) bool { return n.LinkIndex == l.Index }) {
-			continue
-		}
-		known = true
-		if abroad(l) {
+	told := slices.DeleteFunc(slices.Clone(ports), func(l interfaces.Link) bool {
+		return !slices.ContainsFunc(learned, func(n netlink.Neigh) bool { return n.LinkIndex == l.Index })
+	})
+	here := func(l interfaces.Link) bool { return !abroad(l) }
+	if len(told) == 0 && slices.ContainsFunc(ports, here) || len(told) > 0 && !slices.ContainsFunc(told, abroad) {
+		return nil
+	}
+	for _, l := range slices.Concat(told, ports) {
+		if abroad(l) && !slices.Contains(list, l.Namespace) {
 			list = append(list, l.Namespace)
 		}
 	}
-	if !known && len(ports) > 0 && !slices.ContainsFunc(ports, func(l interfaces.Link) bool { return !abroad(l) }) {
-		return nil, fmt.Errorf("the bridge %s does not tell behind which port it is", title(bridge.Name))
-	}
-	return list, nil
+	return list
 }
 
 // neighbors lists the interfaces at which this machine knows the hardware address of each neighbour, or asks for it.

@@ -5,6 +5,8 @@
 package tunnels
 
 import (
+	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -53,21 +55,37 @@ func TestNeighborsInOtherNamespacesAreFound(t *testing.T) {
 		"ip neigh add 10.4.0.2 lladdr 02:00:00:00:00:05 dev br1", "bridge fdb append 02:00:00:00:00:05 dev vb1 master static",
 		"ip neigh add 10.4.0.4 lladdr 02:00:00:00:00:06 dev br1", "bridge fdb append 02:00:00:00:00:06 dev line master static",
 		"ip neigh add 10.5.0.2 lladdr 02:00:00:00:00:07 dev own",
-		"ip neigh add fe80::3 lladdr 02:00:00:00:00:03 dev br0",
+		"ip neigh add fe80::3 lladdr 02:00:00:00:00:03 dev br0", "ip neigh add fe80::3 lladdr 02:00:00:00:00:03 dev own",
+		"ip neigh add 169.254.0.3 lladdr 02:00:00:00:00:03 dev br0",
 		"ip route add 203.0.113.0/24 via 10.1.0.2", "ip neigh add 203.0.113.5 lladdr 02:00:00:00:00:02 dev va",
 	)
-	a, b := []int{numberOf(t, "a")}, []int{numberOf(t, "b")}
-	r := New("/")
-	for host, want := range map[string][]int{
-		"10.1.0.2": a, "10.2.0.2": a, "10.3.0.2": b, "10.4.0.2": b, "fe80::3": b,
-		"10.1.0.9": nil, "10.4.0.3": nil, "10.4.0.4": nil, "10.5.0.2": nil, "203.0.113.5": nil, "203.0.113.6": nil, "2001:db8::9": nil,
-	} {
-		if got, err := r.Behind(t.Context(), netip.MustParseAddr(host)); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: %v, %v, want %v", host, got, err, want)
+	a, b := numberOf(t, "a"), numberOf(t, "b")
+	index := func(name string) int {
+		l, err := net.InterfaceByName(name)
+		if err != nil {
+			t.Fatal(err)
 		}
+		return l.Index
 	}
-	const why = "the bridge br0 does not tell behind which port it is"
-	if got, err := r.Behind(t.Context(), netip.MustParseAddr("10.3.0.3")); got != nil || err == nil || err.Error() != why {
-		t.Errorf("%v, %v, want %s", got, err, why)
+	r := New("/")
+	for _, c := range []struct {
+		host string
+		link int
+		want []int
+	}{
+		{host: "10.1.0.2", want: []int{a}}, {host: "10.2.0.2", want: []int{a}}, {host: "10.3.0.2", want: []int{b, a}}, {host: "10.4.0.2", want: []int{b}},
+		{host: "10.1.0.9"}, {host: "10.4.0.3"}, {host: "10.4.0.4"}, {host: "10.5.0.2"}, {host: "203.0.113.5"}, {host: "203.0.113.6"}, {host: "2001:db8::9"},
+		// The bridge has not learned it, or does not know it any more.
+		{host: "10.3.0.3", want: []int{a, b}},
+		// Several interfaces have such a neighbour.
+		{host: "fe80::3", want: []int{b, a}}, {host: "fe80::3%br0", want: []int{b, a}}, {host: "fe80::3%own"}, {host: "fe80::3%none"},
+		{host: fmt.Sprintf("fe80::3%%%d", index("br0")), want: []int{b, a}},
+		{"fe80::3", index("br0"), []int{b, a}}, {"fe80::3", index("own"), nil}, {"fe80::3", index("va"), []int{a}}, {"10.3.0.2", index("va"), []int{a}},
+		// No route leads over where it is known.
+		{host: "169.254.0.3"},
+	} {
+		if got, err := r.Behind(t.Context(), Hop{netip.MustParseAddr(c.host), c.link}); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s behind %d: %v, %v, want %v", c.host, c.link, got, err, c.want)
+		}
 	}
 }

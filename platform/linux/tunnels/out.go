@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -107,12 +106,14 @@ func (w *walk) ofSystem(t sessions.Tunnel) bool {
 
 // Gateways lists those of the routes to the rest of the world, in all tables. One in a nexthop object that the kernel
 // shows as such is missing.
-func (r *Reader) Gateways(ctx context.Context) (list []netip.Addr, err error) {
+func (r *Reader) Gateways(ctx context.Context) (list []Hop, err error) {
 	routes, err := (&walk{Reader: r, ctx: ctx}).wide()
 	for _, route := range routes {
-		for _, hop := range append([]*netlink.NexthopInfo{{Gw: route.Gw}}, route.MultiPath...) {
-			if a, ok := netip.AddrFromSlice(hop.Gw); ok && !slices.Contains(list, a.Unmap()) {
-				list = append(list, a.Unmap())
+		hops, bad := Hops(route)
+		err = errors.Join(err, bad)
+		for _, hop := range hops {
+			if hop.Address.IsValid() && !slices.Contains(list, hop) {
+				list = append(list, hop)
 			}
 		}
 	}
@@ -149,21 +150,18 @@ func (w *walk) leave(r netlink.Route) {
 	source, _ := netip.AddrFromSlice(r.Src)
 	way := leg{local: source.Unmap(), remote: at}
 	w.ipsec(way, 0)
-	hops := map[int]net.IP{}
-	for _, hop := range append([]*netlink.NexthopInfo{{LinkIndex: r.LinkIndex, Gw: r.Gw}}, r.MultiPath...) {
-		if hop.LinkIndex != 0 {
-			hops[hop.LinkIndex] = hop.Gw
-		}
+	hops, err := Hops(r)
+	if err != nil {
+		w.errs = append(w.errs, err)
 	}
 	if len(hops) == 0 {
 		w.follow(way.local, at, 0)
 	}
-	for _, index := range slices.Sorted(maps.Keys(hops)) {
-		way.hop = at
-		if gateway, ok := netip.AddrFromSlice(hops[index]); ok {
-			way.hop = gateway.Unmap()
+	for _, hop := range hops {
+		if way.hop = hop.Address; !way.hop.IsValid() {
+			way.hop = at
 		}
-		if l, ok := w.link(index); ok {
+		if l, ok := w.link(hop.Link); ok {
 			w.through(l, way)
 		}
 	}

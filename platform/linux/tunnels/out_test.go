@@ -163,7 +163,8 @@ func TestGatewaysOfWideRoutesAreListedOnce(t *testing.T) {
 	r.kernel.routes = func(family int, _ *netlink.Route, _ uint64, visit func(netlink.Route) bool) error {
 		for _, route := range []netlink.Route{
 			wide(0, netlink.Route{Gw: net.IP{192, 0, 2, 1}}), wide(1, netlink.Route{Gw: net.ParseIP("192.0.2.1"), Table: 1000}), wide(24, netlink.Route{Gw: net.IP{192, 0, 2, 9}}),
-			wide(0, netlink.Route{LinkIndex: 5}), wide(0, netlink.Route{MultiPath: []*netlink.NexthopInfo{{Gw: net.IP{192, 0, 2, 2}}, {LinkIndex: 5}}}),
+			wide(0, netlink.Route{LinkIndex: 5}), wide(0, netlink.Route{MultiPath: []*netlink.NexthopInfo{{Gw: net.IP{192, 0, 2, 2}, LinkIndex: 6}, {LinkIndex: 5}}}),
+			wide(0, netlink.Route{LinkIndex: 7, Via: &netlink.Via{Addr: net.ParseIP("fe80::1")}}), wide(0, netlink.Route{LinkIndex: 8, Gw: net.ParseIP("fe80::1")}),
 		} {
 			if family == netlink.FAMILY_V4 {
 				visit(route)
@@ -171,7 +172,8 @@ func TestGatewaysOfWideRoutesAreListedOnce(t *testing.T) {
 		}
 		return nil
 	}
-	want := []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")}
+	router := netip.MustParseAddr("fe80::1")
+	want := []Hop{{netip.MustParseAddr("192.0.2.1"), 0}, {netip.MustParseAddr("192.0.2.2"), 6}, {router, 7}, {router, 8}}
 	if got, err := r.Gateways(t.Context()); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
