@@ -7,17 +7,14 @@ package blocklist
 import (
 	"errors"
 	"maps"
-	"net"
-	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/testenv"
-	"sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/netattr"
 )
 
@@ -34,12 +31,16 @@ func TestFarEndsThatRoutesNameAreProtected(t *testing.T) {
 		"ip -6 route add default encap ip6 id 5 dst 2001:db8::7 dev vx0",
 		"ip route add 198.51.100.0/24 nexthop encap ip id 5 dst 192.0.2.17 via 10.1.0.2 dev vx0 nexthop encap ip id 5 dst 192.0.2.18 via 10.1.0.3 dev vx0",
 		"ip nexthop add id 9 encap ip id 5 dst 192.0.2.27 via 10.1.0.4 dev vx0", "ip route add 198.18.0.0/24 nhid 9",
-		"ip -6 route add 2001:db8:9::/64 encap seg6 mode encap segs 2001:db8::71,2001:db8::72 dev vx0",
+		"ip link add d0 type veth peer name d1", "ip link set d0 up", "ip link set d1 up", "ip -6 addr add 2001:db8:2::1/64 dev d0 nodad",
+		"ip -6 route add 2001:db8:9::/64 encap seg6 mode encap segs 2001:db8::71,2001:db8::72 dev d0",
+		"ip -6 route add 2000::/3 nexthop via 2001:db8:2::2 encap seg6 mode encap segs 2001:db8::73 dev d0 nexthop via 2001:db8:2::3 encap seg6 mode encap segs 2001:db8::74 dev d0",
+		"ip nexthop add id 21 via 2001:db8:2::4 encap seg6 mode encap segs 2001:db8::75 dev d0", "ip -6 route add 2001:db8:10::/64 nhid 21",
 	} {
 		run(t, command)
 	}
 	gateways := []string{
 		"10.1.0.2/32 is a gateway", "10.1.0.3/32 is a gateway", "10.1.0.4/32 is a gateway", "2001:db8::71/128 is a gateway", "2001:db8::72/128 is a gateway",
+		"2001:db8::73/128 is a gateway", "2001:db8::74/128 is a gateway", "2001:db8::75/128 is a gateway",
 	}
 	ends := []string{"192.0.2.17/32", "192.0.2.18/32", "192.0.2.27/32", "192.0.2.7/32", "192.0.2.8/32", "2001:db8::7/128", "2001:db8::8/128"}
 	for _, mode := range []string{"1", "0"} { // how the kernel shows nexthop objects
@@ -50,14 +51,15 @@ func TestFarEndsThatRoutesNameAreProtected(t *testing.T) {
 		found, err := s.encaps(t.Context())
 		must(t, err)
 		at := map[string]bool{}
-		for _, p := range append(led, found...) {
+		all := append(led, found...)
+		for _, p := range all {
 			if p.Why == whyEncap {
 				at[p.Prefix.String()] = true
 			}
 		}
 		for _, g := range gateways {
-			if !slices.Contains(reasons(led), g) {
-				t.Errorf("mode %s: %q lacks %s", mode, reasons(led), g)
+			if !slices.Contains(reasons(all), g) {
+				t.Errorf("mode %s: %q lacks %s", mode, reasons(all), g)
 			}
 		}
 		if diff := cmp.Diff(ends, slices.Sorted(maps.Keys(at))); diff != "" {
@@ -66,17 +68,10 @@ func TestFarEndsThatRoutesNameAreProtected(t *testing.T) {
 	}
 }
 
-func TestRoutesAreReadAsTheyAreWhereTunnelsTakeEnds(t *testing.T) {
+func TestRoutesAreReadAsTheyAre(t *testing.T) {
 	s := &HostContext{kernel: quietKernel()}
-	for _, l := range []interfaces.Link{{Kind: "veth"}, {Kind: interfaces.KindVXLAN, Remote: netip.MustParseAddr("192.0.2.9")}, {Kind: interfaces.KindWireGuard}} {
-		s.kernel.links = func() ([]interfaces.Link, error) { return []interfaces.Link{l}, nil }
-		if list, err := s.encaps(t.Context()); list != nil || err != nil {
-			t.Errorf("%s: %v, %v", l.Kind, list, err)
-		}
-	}
-	s.kernel.links = func() ([]interfaces.Link, error) { return []interfaces.Link{{Kind: interfaces.KindVXLAN}}, nil }
 	// struct rtmsg, RTA_ENCAP with LWTUNNEL_IP_DST and RTA_ENCAP_TYPE; of several, two in struct rtnexthop.
-	const header, end, kind = "02000000 fe000001 00000000", "0c001600 08000200 c00002", "06001500 02000000"
+	const header, end, kind, segments = "02000000 fe000001 00000000", "0c001600 08000200 c00002", "06001500 02000000", "06001500 05000000"
 	for name, c := range map[string]struct {
 		messages []string
 		want     string
@@ -90,6 +85,8 @@ func TestRoutesAreReadAsTheyAreWhereTunnelsTakeEnds(t *testing.T) {
 		"an odd end":          {[]string{header + "0a001600 06000200 c0000000" + kind}, "", netattr.ErrFormat},
 		"too short":           {[]string{"02000000"}, "", netattr.ErrFormat},
 		"a hop that is short": {[]string{header + "0c000900 04000000 02000000"}, "", netattr.ErrFormat},
+		"segments":            {[]string{header + "24001600 20000100 01000000 00020400 00000000 20010db8" + strings.Repeat("00", 11) + "07" + segments}, "2001:db8::7", nil},
+		"segments cut short":  {[]string{header + "10001600 0c000100 01000000 00020400" + segments}, "", netattr.ErrFormat},
 		"a hop that is long":  {[]string{header + "0c000900 40000000 02000000"}, "", netattr.ErrFormat},
 	} {
 		s.kernel.rawRoutes = func(visit func([]byte) bool) error {
@@ -113,9 +110,36 @@ func TestRoutesAreReadAsTheyAreWhereTunnelsTakeEnds(t *testing.T) {
 	}
 }
 
-func TestSegmentsOfARouteAreGateways(t *testing.T) {
-	r := netlink.Route{Dst: network(t, "::/0"), Type: unix.RTN_UNICAST, LinkIndex: 2, Encap: &netlink.SEG6Encap{Segments: []net.IP{net.ParseIP("2001:db8::7")}}}
-	if got, err := protectRoute(r); err != nil || !slices.Equal(reasons(got), []string{"2001:db8::7/128 is a gateway"}) {
-		t.Errorf("%v, %v", reasons(got), err)
+// An interface that takes its far ends from metadata has none that is not known where the routes into it name them.
+func TestATunnelWhoseRoutesNameItsEndIsKnown(t *testing.T) {
+	testenv.Program(t, "ip", "iproute2")
+	if !testenv.Isolated(t) {
+		return
 	}
+	for _, command := range []string{
+		"ip link add vx0 type vxlan external dstport 4789", "ip addr add 10.1.0.1/24 dev vx0", "ip link set vx0 up",
+		"ip link add vx1 type vxlan external dstport 4790", "ip addr add 10.2.0.1/24 dev vx1", "ip link set vx1 up",
+		"ip route add default encap ip id 5 dst 192.0.2.7 via 10.1.0.2 dev vx0", "ip route add default via 10.1.0.9 dev vx0 metric 9",
+		"ip route add default encap ip id 5 dst 192.0.2.8 via 10.2.0.2 dev vx1 table 100",
+	} {
+		run(t, command)
+	}
+	doubts := func(want ...string) {
+		t.Helper()
+		list, err := NewHostContext("/").waysOut(t.Context())
+		must(t, err)
+		var got []string
+		for _, p := range list {
+			got = append(got, p.Unseen)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	doubt := "this machine reaches others by the tunnel vx0, and the other end of the tunnel vx0 is not known"
+	doubts(doubt)
+	run(t, "ip route del default via 10.1.0.9 dev vx0")
+	doubts()
+	run(t, "ip route add 128.0.0.0/1 nexthop encap ip id 5 dst 192.0.2.17 via 10.1.0.2 dev vx0 nexthop via 10.1.0.3 dev vx0")
+	doubts(doubt)
 }

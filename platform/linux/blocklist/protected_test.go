@@ -217,10 +217,11 @@ func knock(t *testing.T, from, to string) {
 
 func FuzzNextHop(f *testing.F) {
 	f.Add([]byte("\x02\x00\x00\x00\x00\x00\x00\x00\x08\x00\x06\x00\xc0\x00\x02\x07"))
+	f.Add([]byte("\x02\x00\x00\x00\x00\x00\x00\x00\x06\x00\x07\x00\x05\x00\x00\x00\x0c\x00\x08\x00\x08\x00\x01\x00\x00\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, _ := parseNextHop(b)
 		for _, v := range list {
-			if !v.Prefix.IsSingleIP() || v.Why != blocklist.WhyGateway {
+			if !v.Prefix.IsSingleIP() || v.Why != blocklist.WhyGateway && v.Why != whyEncap {
 				t.Errorf("%x is %v", b, v)
 			}
 		}

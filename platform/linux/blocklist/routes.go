@@ -146,7 +146,7 @@ func (s *HostContext) nextHops(ctx context.Context) ([]blocklist.ProtectedAddr, 
 // parseNextHop parses a struct nhmsg with its attributes.
 func parseNextHop(b []byte) ([]blocklist.ProtectedAddr, error) {
 	var list []blocklist.ProtectedAddr
-	var put encap
+	var put way
 	err := netattr.Visit(b, unix.SizeofNhmsg, func(a *mdnetlink.AttributeDecoder) {
 		switch a.Type() {
 		case unix.NHA_GATEWAY:
@@ -158,7 +158,7 @@ func parseNextHop(b []byte) ([]blocklist.ProtectedAddr, error) {
 		}
 	})
 	if err == nil {
-		err = put.end(&list)
+		err = put.end()
 	}
-	return list, err
+	return append(list, put.ends...), err
 }

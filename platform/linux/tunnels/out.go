@@ -21,9 +21,9 @@ import (
 	"sentinel/platform/linux/resolvconf"
 )
 
-// widest is the longest prefix of a route that leads to the rest of the world: that is written as the default, as
+// Widest is the longest prefix of a route that leads to the rest of the world: that is written as the default, as
 // its two halves, as 2000::/3, or in pieces that leave out what is near.
-const widest = 3
+const Widest = 3
 
 // Out returns the tunnels by which this machine reaches the rest of the world, whoever is logged in: those of its
 // default routes in all tables, and of the way to its name servers. Of the program of a tunnel, only what root or an
@@ -125,7 +125,7 @@ func (w *walk) wide() ([]netlink.Route, error) {
 	return netattr.Complete(w.ctx, func() (list []netlink.Route, err error) {
 		for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 			err = errors.Join(err, w.kernel.routes(family, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE, func(r netlink.Route) bool {
-				if r.Type == unix.RTN_UNICAST && r.Dst != nil && length(r.Dst) <= widest {
+				if r.Type == unix.RTN_UNICAST && r.Dst != nil && length(r.Dst) <= Widest {
 					list = append(list, r)
 				}
 				return w.ctx.Err() == nil
