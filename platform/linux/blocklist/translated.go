@@ -37,7 +37,7 @@ func (s *HostContext) translated(ctx context.Context, protected []blocklist.Prot
 		return slices.IndexFunc(servers[t.Called.Addr()], func(p blocklist.ProtectedAddr) bool { return servesAt(p, t.Called.Port()) })
 	}
 	found, err := s.kernel.translations(ctx, func(t conntrack.Translation) bool {
-		return (own[t.Local] || t.Local.IsLoopback()) && !own[t.Wire] && !t.Wire.IsLoopback() && server(t) >= 0
+		return t.FromHere(func(a netip.Addr) bool { return own[a] }) && server(t) >= 0
 	})
 	for _, t := range found {
 		called := t.Called.Addr()

@@ -89,6 +89,13 @@ type Translation struct {
 	Wire   netip.Addr     // who gets the packets
 }
 
+// FromHere reports whether it is this machine that calls, and another one that gets the packets, by the addresses of
+// this one. What goes through from others tells nothing of what this machine needs.
+func (t Translation) FromHere(own func(netip.Addr) bool) bool {
+	here := func(a netip.Addr) bool { return a.IsLoopback() || own(a) }
+	return here(t.Local) && !here(t.Wire)
+}
+
 // Translations lists those that are wanted of the flows that are remembered, two flows between the same addresses
 // once. Wire comes from rules, which root makes; who may call whom is for wanted to say.
 func Translations(ctx context.Context, wanted func(Translation) bool) (list []Translation, err error) {

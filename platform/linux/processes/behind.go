@@ -164,10 +164,11 @@ func answering(c sessions.Container, at netip.Addr) map[uint64]bool {
 // filter send what it asks (DNAT).
 func (t *Terminator) nameServersElsewhere(ctx context.Context) ([]netip.Addr, error) {
 	own, err := interfaces.Addresses()
+	here := func(a netip.Addr) bool { return slices.Contains(plain(own), a) }
 	servers, unread := resolvconf.Here(t.root)
 	asked := plain(servers)
 	sent, untracked := conntrack.Translations(ctx, func(f conntrack.Translation) bool {
-		return f.Called.Port() == portDNS && slices.Contains(asked, f.Called.Addr())
+		return f.FromHere(here) && f.Called.Port() == portDNS && slices.Contains(asked, f.Called.Addr())
 	})
 	if errors.Is(untracked, fs.ErrPermission) {
 		untracked = nil // who may not ask for flows is no root, whom containers are of
@@ -175,10 +176,9 @@ func (t *Terminator) nameServersElsewhere(ctx context.Context) ([]netip.Addr, er
 	for _, f := range sent {
 		servers = append(servers, f.Wire)
 	}
-	here := plain(own)
 	servers = slices.DeleteFunc(servers, func(a netip.Addr) bool {
 		nowhere := a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" // nobody can ask there
-		return nowhere || a.Unmap().IsLoopback() || slices.Contains(here, a.Unmap().WithZone(""))
+		return nowhere || a.Unmap().IsLoopback() || here(a.Unmap().WithZone(""))
 	})
 	return servers, errors.Join(err, unread, untracked)
 }

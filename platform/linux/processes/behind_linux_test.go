@@ -82,11 +82,16 @@ func dutyBelow(t *testing.T, conf string, pid, uid int) processes.Duty {
 func TestTheNameServerInAContainerIsFound(t *testing.T) {
 	testenv.Program(t, "ip", "iproute2")
 	testenv.Program(t, "nft", "nftables")
+	remember := testenv.Program(t, "conntrack", "conntrack")
 	if !testenv.Isolated(t) {
 		return
 	}
 	container(t)
 	send(t) // so that the flow to 192.0.2.10 is remembered
+	flow := "-I -p udp -s 198.51.100.7 -d 203.0.113.54 --sport 5000 --dport 53 -g 10.1.0.2 -t 600 -u SEEN_REPLY"
+	if out, err := exec.Command(remember, strings.Fields(flow)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	for _, c := range []struct {
 		what, conf string
 		uid        int
@@ -100,6 +105,7 @@ func TestTheNameServerInAContainerIsFound(t *testing.T) {
 		{"for the container alone", "nameserver 10.1.0.2\n", 0, udp("127.0.0.1:53"), false},
 		{"at another port", "nameserver 10.1.0.2\n", 0, udp("0.0.0.0:5353"), false},
 		{"where another host is asked", "nameserver 203.0.113.53\n", 0, udp("0.0.0.0:53"), false},
+		{"behind a rule for what others ask", "nameserver 203.0.113.54\n", 0, udp("0.0.0.0:53"), false},
 		{"where a neighbour is asked", "nameserver 10.1.0.9\n", 0, udp("0.0.0.0:53"), false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
