@@ -14,10 +14,8 @@ import (
 
 	"sentinel/internal/blocklist"
 	"sentinel/platform/linux/conntrack"
+	"sentinel/platform/linux/resolvconf"
 )
-
-// dnsPorts are those of name servers: of questions as they are, and within TLS (RFC 7858).
-var dnsPorts = []uint16{53, 853}
 
 // translated adds to what is protected where rules of this machine's packet filter (DNAT) send what goes there from
 // here: a block drops the packets of that address. Connection tracking tells it of what was called lately. It comes
@@ -36,12 +34,16 @@ func (s *HostContext) translated(ctx context.Context, protected []blocklist.Prot
 	server := func(t conntrack.Translation) int {
 		return slices.IndexFunc(servers[t.Called.Addr()], func(p blocklist.ProtectedAddr) bool { return servesAt(p, t.Called.Port()) })
 	}
+	seen := map[[2]netip.Addr]bool{} // whoever may call a server may call each of its ports
 	found, err := s.kernel.translations(ctx, func(t conntrack.Translation) bool {
-		return t.FromHere(func(a netip.Addr) bool { return own[a] }) && server(t) >= 0
+		way := [2]netip.Addr{t.Called.Addr(), t.Wire.Addr()}
+		wanted := !seen[way] && t.FromHere(func(a netip.Addr) bool { return own[a] }) && server(t) >= 0
+		seen[way] = seen[way] || wanted
+		return wanted
 	})
 	for _, t := range found {
 		called := t.Called.Addr()
-		a := blocklist.Protect(t.Wire, fmt.Sprintf("where a rule of the packet filter sends what goes to %s, which is %s", called, servers[called][server(t)].Why))
+		a := blocklist.Protect(t.Wire.Addr(), fmt.Sprintf("where a rule of the packet filter sends what goes to %s, which is %s", called, servers[called][server(t)].Why))
 		a.Announced = true
 		list = append(list, a)
 	}
@@ -54,5 +56,5 @@ func (s *HostContext) translated(ctx context.Context, protected []blocklist.Prot
 // servesAt reports whether this machine needs what is protected at a port.
 func servesAt(p blocklist.ProtectedAddr, port uint16) bool {
 	named := p.Why == blocklist.WhyNameServer || p.Why == blocklist.WhyUpstream
-	return !named || slices.Contains(dnsPorts, port)
+	return !named || slices.Contains(resolvconf.Ports, port)
 }

@@ -45,17 +45,19 @@ func TestWhereRulesSendWhatGoesToAServerIsProtected(t *testing.T) {
 		"in a network":       {"192.0.2.10", "10.97.0.1:53", "203.0.113.53", ""},
 		"a session":          {"192.0.2.10", "10.96.0.30:22", "203.0.113.30", ""},
 	} {
-		flow := conntrack.Translation{Local: address(c.local), Called: netip.MustParseAddrPort(c.called), Wire: address(c.wire)}
+		flow := conntrack.Translation{Local: address(c.local), Called: netip.MustParseAddrPort(c.called), Wire: netip.AddrPortFrom(address(c.wire), 5353)}
 		s := &HostContext{kernel: quietKernel()}
 		s.kernel.translations = func(_ context.Context, wanted func(conntrack.Translation) bool) (list []conntrack.Translation, err error) {
-			if wanted(flow) {
-				list = append(list, flow)
+			for range 2 { // as many ports of it are called
+				if wanted(flow) {
+					list = append(list, flow)
+				}
 			}
 			return list, nil
 		}
 		var want []blocklist.ProtectedAddr
 		if c.want != "" {
-			p := blocklist.Protect(flow.Wire, "where a rule of the packet filter sends what goes to "+c.want)
+			p := blocklist.Protect(flow.Wire.Addr(), "where a rule of the packet filter sends what goes to "+c.want)
 			p.Announced = true
 			want = append(want, p)
 		}

@@ -86,18 +86,18 @@ func (t tuple) attribute() *nl.RtAttr {
 type Translation struct {
 	Local  netip.Addr
 	Called netip.AddrPort // whom the program called
-	Wire   netip.Addr     // who gets the packets
+	Wire   netip.AddrPort // who gets the packets
 }
 
 // FromHere reports whether it is this machine that calls, and another one that gets the packets, by the addresses of
 // this one. What goes through from others tells nothing of what this machine needs.
 func (t Translation) FromHere(own func(netip.Addr) bool) bool {
 	here := func(a netip.Addr) bool { return a.IsLoopback() || own(a) }
-	return here(t.Local) && !here(t.Wire)
+	return here(t.Local) && !here(t.Wire.Addr())
 }
 
-// Translations lists those that are wanted of the flows that are remembered, two flows between the same addresses
-// once. Wire comes from rules, which root makes; who may call whom is for wanted to say.
+// Translations lists those that are wanted of the flows that are remembered, two flows from one address to the same
+// place once. Wire comes from rules, which root makes; who may call whom is for wanted to say.
 func Translations(ctx context.Context, wanted func(Translation) bool) (list []Translation, err error) {
 	seen := map[Translation]bool{}
 	for _, family := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
@@ -123,6 +123,7 @@ func Translations(ctx context.Context, wanted func(Translation) bool) (list []Tr
 
 func translationOf(b []byte) (Translation, bool) {
 	f, err := parseFlow(b)
-	t := Translation{f.original.source, netip.AddrPortFrom(f.original.dest, f.original.toPort), f.reply.source}
-	return t, err == nil && f.translated && t.Local.IsValid() && t.Called.Addr().IsValid() && t.Wire.IsValid() && t.Wire != t.Called.Addr()
+	t := Translation{f.original.source, netip.AddrPortFrom(f.original.dest, f.original.toPort), netip.AddrPortFrom(f.reply.source, f.reply.fromPort)}
+	called, wire := t.Called.Addr(), t.Wire.Addr()
+	return t, err == nil && f.translated && t.Local.IsValid() && called.IsValid() && wire.IsValid() && wire != called
 }

@@ -160,7 +160,7 @@ func TestWhereRulesSendWhatIsCalledIsListed(t *testing.T) {
 	for _, found := range list {
 		got = append(got, fmt.Sprint(found.Local, " ", found.Called, " ", found.Wire))
 	}
-	want := []string{"198.51.100.1 10.96.0.9:2200 198.51.100.2", "2001:db8:1::1 [2001:db8:96::9]:2200 2001:db8:1::2"}
+	want := []string{"198.51.100.1 10.96.0.9:2200 198.51.100.2:2200", "2001:db8:1::1 [2001:db8:96::9]:2200 [2001:db8:1::2]:2200"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %q", err, got)
 	}
@@ -188,7 +188,7 @@ func TestTooManyTranslationsAreSaid(t *testing.T) {
 		t.Errorf("%d, %v", len(list), err)
 	}
 	one := func(t Translation) bool { return t.Called.Addr() == netip.MustParseAddr("198.18.3.7") }
-	if list, err := Translations(t.Context(), one); len(list) != 1 || err != nil || list[0].Wire != netip.MustParseAddr("192.0.2.53") {
+	if list, err := Translations(t.Context(), one); len(list) != 1 || err != nil || list[0].Wire != netip.MustParseAddrPort("192.0.2.53:53") {
 		t.Errorf("%v, %v", list, err)
 	}
 }

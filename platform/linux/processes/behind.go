@@ -134,8 +134,8 @@ func (t *Terminator) readContainers(ctx context.Context) (all containers) {
 	servers, err := t.nameServersElsewhere(ctx)
 	neighbours, unread := tunnels.New(t.root).Gateways(ctx)
 	gateways := len(neighbours)
-	for _, a := range servers {
-		neighbours = append(neighbours, tunnels.Hop{Address: a.Unmap()})
+	for _, at := range servers {
+		neighbours = append(neighbours, tunnels.Hop{Address: at.Addr().Unmap()})
 	}
 	found, unseen := t.sessions.Containers(ctx, neighbours)
 	all.err = errors.Join(err, unread, unseen)
@@ -143,42 +143,48 @@ func (t *Terminator) readContainers(ctx context.Context) (all containers) {
 		if i < gateways {
 			all.gateways = append(all.gateways, c)
 		} else {
-			all.names = append(all.names, nameServer{c, answering(c.Container, neighbours[i].Address.WithZone(""))})
+			at := netip.AddrPortFrom(neighbours[i].Address.WithZone(""), servers[i-gateways].Port())
+			all.names = append(all.names, nameServer{c, answering(c.Container, at)})
 		}
 	}
 	return all
 }
 
-// answering lists the sockets of a container that get what is asked at an address.
-func answering(c sessions.Container, at netip.Addr) map[uint64]bool {
+// answering lists the sockets of a container that get what is asked at one place.
+func answering(c sessions.Container, at netip.AddrPort) map[uint64]bool {
 	list := map[uint64]bool{}
 	for _, k := range c.Sockets {
-		if (k.Protocol == "udp" || k.Listening) && takes(k.Local, at) {
+		if (k.Protocol == "udp" || k.Listening) && k.Local.Port() == at.Port() && takes(k.Local.Addr(), at.Addr()) {
 			list[uint64(k.ID)] = true
 		}
 	}
 	return list
 }
 
-// nameServersElsewhere lists the addresses of others that this machine asks for names, and where rules of its packet
+// nameServersElsewhere lists where at other hosts this machine asks for names, and where rules of its packet
 // filter send what it asks (DNAT).
-func (t *Terminator) nameServersElsewhere(ctx context.Context) ([]netip.Addr, error) {
+func (t *Terminator) nameServersElsewhere(ctx context.Context) (list []netip.AddrPort, err error) {
 	own, err := interfaces.Addresses()
 	here := func(a netip.Addr) bool { return slices.Contains(plain(own), a) }
 	servers, unread := resolvconf.Here(t.root)
 	asked := plain(servers)
 	sent, untracked := conntrack.Translations(ctx, func(f conntrack.Translation) bool {
-		return f.FromHere(here) && f.Called.Port() == portDNS && slices.Contains(asked, f.Called.Addr())
+		return f.FromHere(here) && slices.Contains(resolvconf.Ports, f.Called.Port()) && slices.Contains(asked, f.Called.Addr())
 	})
 	if errors.Is(untracked, fs.ErrPermission) {
 		untracked = nil // who may not ask for flows is no root, whom containers are of
 	}
 	for _, f := range sent {
-		servers = append(servers, f.Wire)
+		list = append(list, f.Wire)
 	}
 	servers = slices.DeleteFunc(servers, func(a netip.Addr) bool {
 		nowhere := a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" // nobody can ask there
 		return nowhere || a.Unmap().IsLoopback() || here(a.Unmap().WithZone(""))
 	})
-	return servers, errors.Join(err, unread, untracked)
+	for _, a := range servers {
+		for _, port := range resolvconf.Ports {
+			list = append(list, netip.AddrPortFrom(a, port))
+		}
+	}
+	return list, errors.Join(err, unread, untracked)
 }

@@ -88,9 +88,11 @@ func TestTheNameServerInAContainerIsFound(t *testing.T) {
 	}
 	container(t)
 	send(t) // so that the flow to 192.0.2.10 is remembered
-	flow := "-I -p udp -s 198.51.100.7 -d 203.0.113.54 --sport 5000 --dport 53 -g 10.1.0.2 -t 600 -u SEEN_REPLY"
-	if out, err := exec.Command(remember, strings.Fields(flow)...).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	for _, flow := range []string{"-s 198.51.100.7 -d 203.0.113.54 -g 10.1.0.2", "-s 192.0.2.10 -d 203.0.113.55 -g 10.1.0.2:5354"} {
+		words := strings.Fields("-I -p udp --sport 5000 --dport 53 -t 600 -u SEEN_REPLY " + flow)
+		if out, err := exec.Command(remember, words...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
 	for _, c := range []struct {
 		what, conf string
@@ -102,6 +104,9 @@ func TestTheNameServerInAContainerIsFound(t *testing.T) {
 		{"at its address, over TCP", "nameserver 10.1.0.2\n", 0, tcp("10.1.0.2:53"), true},
 		{"of an account of the container", "nameserver 10.1.0.2\n", 1000, udp("[::]:53"), true},
 		{"behind a rule", "nameserver 192.0.2.10\n", 0, udp("0.0.0.0:53"), true},
+		{"within TLS", "nameserver 10.1.0.2\n", 0, tcp("0.0.0.0:853"), true},
+		{"behind a rule, at another port", "nameserver 203.0.113.55\n", 0, udp("0.0.0.0:5354"), true},
+		{"beside where a rule sends it", "nameserver 203.0.113.55\n", 0, udp("0.0.0.0:53"), false},
 		{"for the container alone", "nameserver 10.1.0.2\n", 0, udp("127.0.0.1:53"), false},
 		{"at another port", "nameserver 10.1.0.2\n", 0, udp("0.0.0.0:5353"), false},
 		{"where another host is asked", "nameserver 203.0.113.53\n", 0, udp("0.0.0.0:53"), false},

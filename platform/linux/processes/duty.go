@@ -25,7 +25,6 @@ import (
 const (
 	stateEstablished = 1 // include/net/tcp_states.h
 	stateListen      = 10
-	portDNS          = 53
 	portBGP          = 179
 )
 
@@ -116,13 +115,13 @@ func (s *dutySearch) add(uid int, inode uint64, d processes.Duty) {
 // answers says whether a socket at that place gets what this machine asks. The unspecified address of IPv6 takes
 // IPv4 as well, unless the socket says otherwise, which is not told.
 func (s *dutySearch) answers(at netip.AddrPort) bool {
-	return at.Port() == portDNS && slices.ContainsFunc(s.asked(), func(a netip.Addr) bool { return takes(at, a) })
+	return slices.Contains(resolvconf.Ports, at.Port()) && slices.ContainsFunc(s.asked(), func(a netip.Addr) bool { return takes(at.Addr(), a) })
 }
 
-// takes says whether a socket at one place gets questions that are asked at an address.
-func takes(at netip.AddrPort, asked netip.Addr) bool {
-	bound := at.Addr().Unmap().WithZone("")
-	return at.Port() == portDNS && (asked == bound || bound.IsUnspecified() && (bound.Is6() || asked.Is4()))
+// takes says whether a socket at one address gets questions that are asked at another.
+func takes(bound, asked netip.Addr) bool {
+	bound = bound.Unmap().WithZone("")
+	return asked == bound || bound.IsUnspecified() && (bound.Is6() || asked.Is4())
 }
 
 // askedHere lists the addresses of this machine at which it asks for names. The C library asks at loopback where

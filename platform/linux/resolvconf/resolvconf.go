@@ -19,6 +19,9 @@ import (
 // KiB or more without a word; a file below that has no such line.
 const maxFile = 64<<10 - 1
 
+// Ports are those that name servers are asked at: with questions as they are, and within TLS (RFC 7858).
+var Ports = []uint16{53, 853}
+
 // Servers returns the name servers in the file at path, in their order. Those
 // that are no address are left out: the C library does not ask them either.
 func Servers(path string) ([]netip.Addr, error) {
