@@ -87,7 +87,7 @@ func covers(p netip.Prefix, a netip.Addr) bool {
 // dependencies reads them. It may take seconds, and so must not be done under the lock.
 func (l *List) dependencies(ctx context.Context) depends {
 	protected, err := l.hostContext.ProtectedAddrs(ctx)
-	named, namedErr := l.hostContext.NamedAddrs(ctx)
+	named, namedErr := l.hostContext.NamedAddrs(ctx, protected)
 	return depends{protected, err, named, namedErr}
 }
 

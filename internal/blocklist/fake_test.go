@@ -172,7 +172,9 @@ func (m *machine) ProtectedAddrs(ctx context.Context) ([]ProtectedAddr, error) {
 	return m.protected, m.unknown
 }
 
-func (m *machine) NamedAddrs(context.Context) ([]ProtectedAddr, error) { return m.named, m.unnamed }
+func (m *machine) NamedAddrs(context.Context, []ProtectedAddr) ([]ProtectedAddr, error) {
+	return m.named, m.unnamed
+}
 
 func (m *machine) Kill(ctx context.Context, a netip.Addr) (int, error) {
 	if err := m.step(ctx, "cut"); err != nil {

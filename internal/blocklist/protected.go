@@ -30,9 +30,9 @@ type HostContext interface {
 	// permission.
 	ProtectedAddrs(ctx context.Context) ([]ProtectedAddr, error)
 	// NamedAddrs lists those of servers that the configuration of this machine names, as the name
-	// servers tell them now. Only a new block asks for them: what restores blocks does so every minute,
-	// and before there is a network.
-	NamedAddrs(ctx context.Context) ([]ProtectedAddr, error)
+	// servers tell them now, and where rules send what goes to these and to what is protected. Only a new
+	// block asks for them: what restores blocks does so every minute, and before there is a network.
+	NamedAddrs(ctx context.Context, protected []ProtectedAddr) ([]ProtectedAddr, error)
 }
 
 // A ProtectedAddr is an address or a network that must stay reachable.

@@ -73,8 +73,8 @@ func (l *List) Restore(ctx context.Context) (RestoreResult, error) {
 type depends struct {
 	protected []ProtectedAddr
 	unknown   error
-	// named and unnamed are what name servers were asked for a new block. Blocks that are listed are not
-	// measured by it: whoever answers about a name would suspend them.
+	// named and unnamed are what was asked for a new block alone ([HostContext.NamedAddrs]). Blocks that are listed
+	// are not measured by it: whoever answers about a name would suspend them.
 	named   []ProtectedAddr
 	unnamed error
 }

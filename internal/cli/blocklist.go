@@ -70,12 +70,12 @@ func (r receivers) ProtectedAddrs(ctx context.Context) ([]blocklist.ProtectedAdd
 }
 
 // NamedAddrs implements [blocklist.HostContext].
-func (r receivers) NamedAddrs(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
+func (r receivers) NamedAddrs(ctx context.Context, protected []blocklist.ProtectedAddr) ([]blocklist.ProtectedAddr, error) {
 	var found []blocklist.ProtectedAddr
 	var foundErr error
 	var both sync.WaitGroup
 	both.Go(func() { found, foundErr = blocklist.ProtectServers(ctx, r.names, r.list) })
-	list, err := r.HostContext.NamedAddrs(ctx)
+	list, err := r.HostContext.NamedAddrs(ctx, protected)
 	both.Wait()
 	return append(list, found...), errors.Join(err, foundErr)
 }

@@ -38,7 +38,8 @@ func TestReceiversOfReportsAreProtected(t *testing.T) {
 	s.config.Webhook.Proxy = "http://[2001:db8::9]:3128"
 	found := map[string]string{}
 	on := s.withReceivers(s.host.Blocklist.Context)
-	for _, read := range []func(context.Context) ([]blocklist.ProtectedAddr, error){on.ProtectedAddrs, on.NamedAddrs} {
+	named := func(ctx context.Context) ([]blocklist.ProtectedAddr, error) { return on.NamedAddrs(ctx, nil) }
+	for _, read := range []func(context.Context) ([]blocklist.ProtectedAddr, error){on.ProtectedAddrs, named} {
 		list, err := read(t.Context())
 		if err != nil {
 			t.Error(err)
@@ -72,7 +73,7 @@ type inTurn struct {
 	turn
 }
 
-func (m inTurn) NamedAddrs(context.Context) ([]blocklist.ProtectedAddr, error) {
+func (m inTurn) NamedAddrs(context.Context, []blocklist.ProtectedAddr) ([]blocklist.ProtectedAddr, error) {
 	<-m.turn
 	return []blocklist.ProtectedAddr{blocklist.Protect(netip.MustParseAddr("192.0.2.20"), "a directory server")}, nil
 }
@@ -83,7 +84,7 @@ func TestReceiversAreLookedUpBesideTheServersOfTheMachine(t *testing.T) {
 		names := make(turn)
 		s := session{config: config.Default(), host: &host.Host{Blocklist: host.Blocklist{Context: inTurn{turn: names}, Resolver: names}}}
 		s.config.Webhook.Endpoints = []config.Endpoint{{URL: "https://reports.example/"}}
-		list, err := s.withReceivers(s.host.Blocklist.Context).NamedAddrs(t.Context())
+		list, err := s.withReceivers(s.host.Blocklist.Context).NamedAddrs(t.Context(), nil)
 		if err != nil || len(list) != 2 || list[0].Prefix.String() != "192.0.2.20/32" || list[1].Prefix.String() != "203.0.113.7/32" {
 			t.Errorf("%v, %v", list, err)
 		}

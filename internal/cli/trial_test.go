@@ -128,7 +128,9 @@ func (emptyFilter) ProtectedAddrs(context.Context) ([]blocklist.ProtectedAddr, e
 	return nil, nil
 }
 
-func (emptyFilter) NamedAddrs(context.Context) ([]blocklist.ProtectedAddr, error) { return nil, nil }
+func (emptyFilter) NamedAddrs(context.Context, []blocklist.ProtectedAddr) ([]blocklist.ProtectedAddr, error) {
+	return nil, nil
+}
 
 func (emptyFilter) Loaded(context.Context) ([]blocklist.Block, bool, error) { return nil, true, nil }
 

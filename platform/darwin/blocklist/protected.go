@@ -35,7 +35,7 @@ func NewHostContext(runner sysexec.Runner, euid, pid int, root string) HostConte
 }
 
 // NamedAddrs implements [blocklist.HostContext].
-func (s HostContext) NamedAddrs(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
+func (s HostContext) NamedAddrs(ctx context.Context, _ []blocklist.ProtectedAddr) ([]blocklist.ProtectedAddr, error) {
 	return servernames.Lookup(ctx, s.root, &net.Resolver{})
 }
 

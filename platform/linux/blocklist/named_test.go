@@ -43,7 +43,7 @@ func TestServersOfADomainAreAskedOfTheNameServer(t *testing.T) {
 	s.names = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "udp", packets.LocalAddr().String())
 	}}
-	list, err := s.NamedAddrs(t.Context())
+	list, err := s.NamedAddrs(t.Context(), nil)
 	found := map[string]string{}
 	for _, p := range list {
 		found[p.Prefix.String()] = p.Why

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 
 	"sentinel/internal/blocklist"
 	"sentinel/internal/sanitize"
@@ -42,7 +43,7 @@ func NewHostContext(root string) *HostContext {
 
 // ProtectedAddrs implements [blocklist.HostContext].
 func (s *HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
-	list, err := blocklist.ReadProtected(ctx, []blocklist.ProtectedPart{
+	return blocklist.ReadProtected(ctx, []blocklist.ProtectedPart{
 		{Name: "addresses", Read: s.ownAddresses},
 		{Name: "routes", Read: s.routes},
 		{Name: "name servers", Read: s.resolvers},
@@ -53,15 +54,13 @@ func (s *HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.Protected
 		{Name: "configuration", Read: func(context.Context) ([]blocklist.ProtectedAddr, error) { return servernames.Addresses(s.root) }},
 		{Name: "sessions", Read: s.sessionPeers},
 	}...)
-	behind, untracked := blocklist.ReadProtected(ctx, blocklist.ProtectedPart{Name: "translations", Read: func(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
-		return s.translated(ctx, list)
-	}})
-	return append(list, behind...), errors.Join(err, untracked)
 }
 
 // NamedAddrs implements [blocklist.HostContext].
-func (s *HostContext) NamedAddrs(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
-	return servernames.Lookup(ctx, s.root, s.names)
+func (s *HostContext) NamedAddrs(ctx context.Context, protected []blocklist.ProtectedAddr) ([]blocklist.ProtectedAddr, error) {
+	named, err := servernames.Lookup(ctx, s.root, s.names)
+	behind, untracked := s.translated(ctx, slices.Concat(protected, named))
+	return append(named, behind...), errors.Join(err, untracked)
 }
 
 // ownAddresses lists those of the interfaces. An IPv6 address has no route while

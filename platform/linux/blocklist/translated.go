@@ -19,7 +19,7 @@ import (
 
 // translated adds to what is protected where rules of this machine's packet filter (DNAT) send what goes there from
 // here: a block drops the packets of that address. Connection tracking tells it of what was called lately. It comes
-// and goes with that, so no block that is in force is taken off for it. What sessions depend on is told with them,
+// and goes with that, so it keeps new blocks away alone. What sessions depend on is told with them,
 // connection by connection.
 func (s *HostContext) translated(ctx context.Context, protected []blocklist.ProtectedAddr) (list []blocklist.ProtectedAddr, err error) {
 	own, servers := map[netip.Addr]bool{}, map[netip.Addr][]blocklist.ProtectedAddr{}
@@ -43,12 +43,13 @@ func (s *HostContext) translated(ctx context.Context, protected []blocklist.Prot
 	})
 	for _, t := range found {
 		called := t.Called.Addr()
-		a := blocklist.Protect(t.Wire.Addr(), fmt.Sprintf("where a rule of the packet filter sends what goes to %s, which is %s", called, servers[called][server(t)].Why))
-		a.Announced = true
-		list = append(list, a)
+		list = append(list, blocklist.Protect(t.Wire.Addr(), fmt.Sprintf("where a rule of the packet filter sends what goes to %s, which is %s", called, servers[called][server(t)].Why)))
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		err = nil // whoever may not ask may not block an address either
+	}
+	if err != nil {
+		err = fmt.Errorf("translations: %w", err)
 	}
 	return list, err
 }

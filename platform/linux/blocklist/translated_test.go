@@ -57,13 +57,32 @@ func TestWhereRulesSendWhatGoesToAServerIsProtected(t *testing.T) {
 		}
 		var want []blocklist.ProtectedAddr
 		if c.want != "" {
-			p := blocklist.Protect(flow.Wire.Addr(), "where a rule of the packet filter sends what goes to "+c.want)
-			p.Announced = true
-			want = append(want, p)
+			want = append(want, blocklist.Protect(flow.Wire.Addr(), "where a rule of the packet filter sends what goes to "+c.want))
 		}
 		if got, err := s.translated(t.Context(), protected); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
+	}
+}
+
+// What comes and goes with the flows is asked for a new block alone: what restores blocks does so every minute, and
+// must not keep a block suspended for it.
+func TestTranslationsAreForNewBlocks(t *testing.T) {
+	flow := conntrack.Translation{Local: netip.MustParseAddr("127.0.0.1"), Called: netip.MustParseAddrPort("10.96.0.10:53"), Wire: netip.MustParseAddrPort("203.0.113.53:53")}
+	server := blocklist.Protect(flow.Called.Addr(), blocklist.WhyNameServer)
+	s := NewHostContext(t.TempDir())
+	s.kernel.translations = func(_ context.Context, wanted func(conntrack.Translation) bool) (list []conntrack.Translation, err error) {
+		if wanted(flow) {
+			list = append(list, flow)
+		}
+		return list, unix.EINVAL
+	}
+	want := []blocklist.ProtectedAddr{blocklist.Protect(flow.Wire.Addr(), "where a rule of the packet filter sends what goes to 10.96.0.10, which is "+blocklist.WhyNameServer)}
+	if list, err := s.NamedAddrs(t.Context(), []blocklist.ProtectedAddr{server}); !slices.Equal(list, want) || !errors.Is(err, unix.EINVAL) {
+		t.Errorf("for a new block: %+v, %v", list, err)
+	}
+	if _, err := s.ProtectedAddrs(t.Context()); errors.Is(err, unix.EINVAL) {
+		t.Errorf("for what restores blocks: %v", err)
 	}
 }
 

@@ -75,13 +75,15 @@ func visitFlows(family netip.Addr, visit func([]byte) bool) error {
 	ask := flowRequest(family, nl.IPCTNL_MSG_CT_GET, unix.NLM_F_DUMP)
 	err := ask.ExecuteIter(unix.NETLINK_NETFILTER, 0, visit)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-		return fmt.Errorf("list connections: %w", err)
+		return fmt.Errorf("list connections (nf_conntrack_netlink): %w", err)
 	}
 	return nil
 }
 
-func loaded() bool {
-	_, err := os.Stat(conntrackLoaded)
+func loaded() bool { return exists(conntrackLoaded) }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 

@@ -20,6 +20,16 @@ import (
 // destination in the place of the one that the first packet had.
 const statusTranslated = 1 << 5
 
+// A kernel has conntrackState where connection tracking is a module of it, and then natLoaded where NAT is loaded, which
+// rules of every kind do that translate addresses.
+const (
+	conntrackState = "/sys/module/nf_conntrack/initstate"
+	natLoaded      = "/sys/module/nf_nat"
+)
+
+// translates reports whether addresses may be translated here. A kernel with all of that built in does not tell.
+func translates() bool { return loaded() && (exists(natLoaded) || !exists(conntrackState)) }
+
 // maxTranslations bounds how many are listed.
 const maxTranslations = 4096
 
@@ -30,7 +40,7 @@ var errTooManyTranslations = fmt.Errorf("rules send what goes to other hosts to 
 // filter have the program see another; invalid where both are one, or it is not known. Only the connection with
 // exactly these ends counts: whoever talks with the same address beside it is behind the same rule.
 func OnWire(protocol uint8, local, remote netip.AddrPort) (netip.Addr, error) {
-	if !loaded() {
+	if !translates() {
 		return netip.Addr{}, nil
 	}
 	sent := tuple{protocol, local.Addr().Unmap(), remote.Addr().Unmap().WithZone(""), local.Port(), remote.Port()}
@@ -42,7 +52,7 @@ func OnWire(protocol uint8, local, remote netip.AddrPort) (netip.Addr, error) {
 		return netip.Addr{}, nil
 	}
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("look for a connection: %w", err)
+		return netip.Addr{}, fmt.Errorf("look for a connection (nf_conntrack_netlink): %w", err)
 	}
 	for _, b := range messages {
 		f, err := parseFlow(b)
@@ -99,6 +109,9 @@ func (t Translation) FromHere(own func(netip.Addr) bool) bool {
 // Translations lists those that are wanted of the flows that are remembered, two flows from one address to the same
 // place once. Wire comes from rules, which root makes; who may call whom is for wanted to say.
 func Translations(ctx context.Context, wanted func(Translation) bool) (list []Translation, err error) {
+	if !translates() {
+		return nil, nil
+	}
 	seen := map[Translation]bool{}
 	for _, family := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
 		err := visitFlows(family, func(b []byte) bool {

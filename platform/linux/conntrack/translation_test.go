@@ -169,6 +169,32 @@ func TestWhereRulesSendWhatIsCalledIsListed(t *testing.T) {
 	}
 }
 
+// Where nothing translates nothing is asked: a kernel may have no nf_conntrack_netlink that could answer.
+func TestKernelWithoutNATIsNotAsked(t *testing.T) {
+	testenv.Program(t, "nft", "nftables")
+	if !testenv.Isolated(t) {
+		return
+	}
+	translatingNetwork(t)
+	listen(t, "peer", "0.0.0.0:2200")
+	c := dial(t, "198.51.100.1", "10.96.0.9:2200")
+	run(t, "mount -t tmpfs tmpfs /sys/module", "mkdir /sys/module/nf_conntrack")
+	for _, step := range []struct {
+		what, do, wire string
+		translations   int
+	}{
+		{"connection tracking built in", "true", "198.51.100.2", 1},
+		{"a module, and no NAT", "touch /sys/module/nf_conntrack/initstate", "", 0},
+		{"a module, with NAT", "mkdir /sys/module/nf_nat", "198.51.100.2", 1},
+	} {
+		run(t, step.do)
+		list, err := Translations(t.Context(), func(Translation) bool { return true })
+		if wire := onWire(t, c); wire != step.wire || len(list) != step.translations || err != nil {
+			t.Errorf("%s: %q, %v, %v", step.what, wire, list, err)
+		}
+	}
+}
+
 // Whoever calls many has no other left out without a word.
 func TestTooManyTranslationsAreSaid(t *testing.T) {
 	program := testenv.Program(t, "conntrack", "conntrack")
