@@ -67,12 +67,16 @@ func Delete(ctx context.Context, address netip.Addr) error {
 }
 
 // visitFlows asks for the flows of a family, that of any of its addresses, until
-// visit returns false. Without connection tracking there are none.
-func visitFlows(family netip.Addr, visit func([]byte) bool) error {
+// visit returns false. Without connection tracking there are none. Kernels that do not
+// know a filter return all flows.
+func visitFlows(family netip.Addr, visit func([]byte) bool, filter ...*nl.RtAttr) error {
 	if !loaded() {
 		return nil
 	}
 	ask := flowRequest(family, nl.IPCTNL_MSG_CT_GET, unix.NLM_F_DUMP)
+	for _, a := range filter {
+		ask.AddData(a)
+	}
 	err := ask.ExecuteIter(unix.NETLINK_NETFILTER, 0, visit)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return fmt.Errorf("list connections (nf_conntrack_netlink): %w", err)
@@ -156,7 +160,6 @@ func (t Table) Peers(ports []uint16) (list []Peer, err error) {
 type flow struct {
 	original, reply tuple
 	answered        bool
-	translated      bool // the destination of the original
 }
 
 // A tuple is one direction of a flow.
@@ -179,8 +182,7 @@ func parseFlow(b []byte) (f flow, err error) {
 		case nl.CTA_TUPLE_REPLY:
 			netattr.Nested(a, f.reply.read)
 		case nl.CTA_STATUS:
-			status := a.Uint32()
-			f.answered, f.translated = status&statusAnswered != 0, status&statusTranslated != 0
+			f.answered = a.Uint32()&statusAnswered != 0
 		}
 	})
 	return f, err

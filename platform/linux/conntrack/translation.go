@@ -12,13 +12,20 @@ import (
 	"net/netip"
 	"slices"
 
+	mdnetlink "github.com/mdlayher/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"sentinel/platform/linux/netattr"
 )
 
 // statusTranslated is IPS_DST_NAT (linux/netfilter/nf_conntrack_common.h): rules put another
 // destination in the place of the one that the first packet had.
 const statusTranslated = 1 << 5
+
+// statusMask is CTA_STATUS_MASK (linux/netfilter/nfnetlink_conntrack.h): with it Linux 5.15 and later list flows by
+// their status.
+const statusMask = 26
 
 // A kernel has conntrackState where connection tracking is a module of it, and then natLoaded where NAT is loaded, which
 // rules of every kind do that translate addresses.
@@ -123,7 +130,7 @@ func Translations(ctx context.Context, wanted func(Translation) bool) (list []Tr
 				seen[key], list = true, append(list, t)
 			}
 			return ctx.Err() == nil && len(list) <= maxTranslations
-		})
+		}, onlyTranslated()...)
 		if err != nil {
 			return nil, err
 		}
@@ -134,9 +141,28 @@ func Translations(ctx context.Context, wanted func(Translation) bool) (list []Tr
 	return list, ctx.Err()
 }
 
+// onlyTranslated has the kernel filter: anybody can make hundreds of thousands of flows, of which none is translated.
+func onlyTranslated() []*nl.RtAttr {
+	bit := binary.BigEndian.AppendUint32(nil, statusTranslated)
+	return []*nl.RtAttr{nl.NewRtAttr(nl.CTA_STATUS, bit), nl.NewRtAttr(statusMask, bit)}
+}
+
+// translationOf looks at the status before the rest, which takes longer to parse: the kernel may have listed all flows.
 func translationOf(b []byte) (Translation, bool) {
+	if !translated(b) {
+		return Translation{}, false
+	}
 	f, err := parseFlow(b)
 	t := Translation{f.original.source, netip.AddrPortFrom(f.original.dest, f.original.toPort), netip.AddrPortFrom(f.reply.source, f.reply.fromPort)}
 	called, wire := t.Called.Addr(), t.Wire.Addr()
-	return t, err == nil && f.translated && t.Local.IsValid() && called.IsValid() && wire.IsValid() && wire != called
+	return t, err == nil && t.Local.IsValid() && called.IsValid() && wire.IsValid() && wire != called
+}
+
+func translated(b []byte) (yes bool) {
+	err := netattr.Visit(b, nl.SizeofNfgenmsg, func(a *mdnetlink.AttributeDecoder) {
+		if a.Type() == nl.CTA_STATUS {
+			yes = a.Uint32()&statusTranslated != 0
+		}
+	})
+	return yes && err == nil
 }

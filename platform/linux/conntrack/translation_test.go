@@ -167,6 +167,11 @@ func TestWhereRulesSendWhatIsCalledIsListed(t *testing.T) {
 	if list, err := Translations(t.Context(), func(t Translation) bool { return t.Called.Addr().Is6() }); len(list) != 1 || err != nil {
 		t.Errorf("wanted one: %v, %v", list, err)
 	}
+	listed := 0
+	err = visitFlows(netip.IPv4Unspecified(), func([]byte) bool { listed++; return true }, onlyTranslated()...)
+	if listed != 2 || err != nil { // two that were dialled by a service address
+		t.Errorf("the kernel lists %d flows, %v", listed, err)
+	}
 }
 
 // Where nothing translates nothing is asked: a kernel may have no nf_conntrack_netlink that could answer.
