@@ -7,6 +7,7 @@ package blocklist
 import (
 	"context"
 	"net"
+	"net/netip"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -30,12 +31,14 @@ type kernel struct {
 	wireGuard func(index int) ([][]byte, error)
 	// translations are the flows that are wanted of those whose destination rules replaced.
 	translations func(ctx context.Context, wanted func(conntrack.Translation) bool) ([]conntrack.Translation, error)
+	// ask makes the flows to name servers.
+	ask func(ctx context.Context, servers []netip.Addr)
 }
 
 func liveKernel() kernel {
 	return kernel{
 		links: interfaces.List, rawRoutes: rawRoutes, routes: netlink.RouteListFilteredIter, routesTo: netlink.RouteGet, neighbors: netlink.NeighListExecute,
-		nextHops: nextHopObjects, wireGuard: wireguard.Dump, translations: conntrack.Translations,
+		nextHops: nextHopObjects, wireGuard: wireguard.Dump, translations: conntrack.Translations, ask: conntrack.Ask,
 	}
 }
 

@@ -37,6 +37,7 @@ func quietKernel() kernel {
 		translations: func(context.Context, func(conntrack.Translation) bool) ([]conntrack.Translation, error) {
 			return nil, nil
 		},
+		ask: func(context.Context, []netip.Addr) {},
 	}
 }
 

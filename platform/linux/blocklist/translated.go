@@ -23,16 +23,20 @@ import (
 // connection by connection.
 func (s *HostContext) translated(ctx context.Context, protected []blocklist.ProtectedAddr) (list []blocklist.ProtectedAddr, err error) {
 	own, servers := map[netip.Addr]bool{}, map[netip.Addr][]blocklist.ProtectedAddr{}
+	var names []netip.Addr
 	for _, p := range protected {
 		switch a := p.Prefix.Addr().Unmap(); {
 		case p.Own:
 			own[a] = true
 		case p.Prefix.IsSingleIP() && p.Sessions == nil:
-			servers[a] = append(servers[a], p)
+			if servers[a] = append(servers[a], p); answersNames(p) && !slices.Contains(names, a) {
+				names = append(names, a)
+			}
 		}
 	}
+	s.kernel.ask(ctx, names)
 	server := func(t conntrack.Translation) int {
-		return slices.IndexFunc(servers[t.Called.Addr()], func(p blocklist.ProtectedAddr) bool { return servesAt(p, t.Called.Port()) })
+		return slices.IndexFunc(servers[t.Called.Addr()], func(p blocklist.ProtectedAddr) bool { return asked(p, t.Called, own) })
 	}
 	seen := map[[2]netip.Addr]bool{} // whoever may call a server may call each of its ports
 	found, err := s.kernel.translations(ctx, func(t conntrack.Translation) bool {
@@ -54,8 +58,15 @@ func (s *HostContext) translated(ctx context.Context, protected []blocklist.Prot
 	return list, err
 }
 
-// servesAt reports whether this machine needs what is protected at a port.
-func servesAt(p blocklist.ProtectedAddr, port uint16) bool {
-	named := p.Why == blocklist.WhyNameServer || p.Why == blocklist.WhyUpstream
-	return !named || slices.Contains(resolvconf.Ports, port)
+// asked reports whether it is what is protected that a program called. At an address of this machine root publishes
+// ports of containers to anybody, so there it is known of name servers alone, by their ports.
+func asked(p blocklist.ProtectedAddr, called netip.AddrPort, own map[netip.Addr]bool) bool {
+	if answersNames(p) {
+		return slices.Contains(resolvconf.Ports, called.Port())
+	}
+	return !own[called.Addr()] && !called.Addr().IsLoopback()
+}
+
+func answersNames(p blocklist.ProtectedAddr) bool {
+	return p.Why == blocklist.WhyNameServer || p.Why == blocklist.WhyUpstream
 }

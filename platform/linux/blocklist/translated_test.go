@@ -30,6 +30,9 @@ func TestWhereRulesSendWhatGoesToAServerIsProtected(t *testing.T) {
 		{Prefix: netip.MustParsePrefix("10.97.0.0/16"), Why: "a network"},
 		{Prefix: netip.MustParsePrefix("10.96.0.30/32"), Why: "the other end of a session", Sessions: &fault.Protected{}},
 		{Unseen: "nobody knows"},
+		blocklist.Protect(address("192.0.2.10"), "a server that gets this machine's logs"),
+		blocklist.Protect(address("127.0.0.9"), "a time server of this machine"),
+		blocklist.Protect(address("10.96.0.10"), blocklist.WhyNameServer),
 	}
 	for name, c := range map[string]struct{ local, called, wire, want string }{
 		"an upstream":        {"192.0.2.10", "10.96.0.10:53", "203.0.113.53", "10.96.0.10, which is " + blocklist.WhyUpstream},
@@ -38,6 +41,7 @@ func TestWhereRulesSendWhatGoesToAServerIsProtected(t *testing.T) {
 		"from loopback":      {"127.0.0.1", "10.96.0.10:53", "203.0.113.53", "10.96.0.10, which is " + blocklist.WhyUpstream},
 		"a tunnel":           {"192.0.2.10", "10.96.0.20:51820", "203.0.113.20", "10.96.0.20, which is the other end of the tunnel wg0"},
 		"another port of it": {"192.0.2.10", "192.0.2.10:80", "172.17.0.2", ""},
+		"at loopback":        {"127.0.0.1", "127.0.0.9:123", "172.17.0.2", ""},
 		"of another host":    {"198.51.100.7", "10.96.0.10:53", "203.0.113.53", ""},
 		"to this machine":    {"192.0.2.10", "10.96.0.10:53", "192.0.2.10", ""},
 		"to loopback":        {"192.0.2.10", "10.96.0.10:53", "127.0.0.1", ""},
@@ -47,6 +51,8 @@ func TestWhereRulesSendWhatGoesToAServerIsProtected(t *testing.T) {
 	} {
 		flow := conntrack.Translation{Local: address(c.local), Called: netip.MustParseAddrPort(c.called), Wire: netip.AddrPortFrom(address(c.wire), 5353)}
 		s := &HostContext{kernel: quietKernel()}
+		var names []netip.Addr
+		s.kernel.ask = func(_ context.Context, servers []netip.Addr) { names = servers }
 		s.kernel.translations = func(_ context.Context, wanted func(conntrack.Translation) bool) (list []conntrack.Translation, err error) {
 			for range 2 { // as many ports of it are called
 				if wanted(flow) {
@@ -61,6 +67,9 @@ func TestWhereRulesSendWhatGoesToAServerIsProtected(t *testing.T) {
 		}
 		if got, err := s.translated(t.Context(), protected); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		if want := []netip.Addr{address("192.0.2.10"), address("10.96.0.10")}; !slices.Equal(names, want) {
+			t.Errorf("asked before: %v", names)
 		}
 	}
 }

@@ -174,6 +174,32 @@ func TestWhereRulesSendWhatIsCalledIsListed(t *testing.T) {
 	}
 }
 
+// Flows to name servers are forgotten soon after the last question.
+func TestQuestionIsRemembered(t *testing.T) {
+	testenv.Program(t, "nft", "nftables")
+	if !testenv.Isolated(t) {
+		return
+	}
+	translatingNetwork(t)
+	servers := []netip.Addr{netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("10.96.0.9"), netip.MustParseAddr("2001:db8:96::9")} // the first has no route
+	run(t, "mount -t tmpfs tmpfs /sys/module", "mkdir /sys/module/nf_conntrack", "touch /sys/module/nf_conntrack/initstate")
+	Ask(t.Context(), servers)
+	run(t, "mkdir /sys/module/nf_nat")
+	all := func(Translation) bool { return true }
+	if list, err := Translations(t.Context(), all); len(list) != 0 || err != nil {
+		t.Errorf("without NAT: %v, %v", list, err)
+	}
+	Ask(t.Context(), servers)
+	list, err := Translations(t.Context(), all)
+	var got []string
+	for _, found := range list {
+		got = append(got, found.Wire.String())
+	}
+	if want := []string{"198.51.100.2:53", "[2001:db8:1::2]:53"}; !slices.Equal(got, want) || err != nil {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
 // Where nothing translates nothing is asked: a kernel may have no nf_conntrack_netlink that could answer.
 func TestKernelWithoutNATIsNotAsked(t *testing.T) {
 	testenv.Program(t, "nft", "nftables")

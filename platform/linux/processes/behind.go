@@ -168,6 +168,7 @@ func (t *Terminator) nameServersElsewhere(ctx context.Context) (list []netip.Add
 	here := func(a netip.Addr) bool { return slices.Contains(plain(own), a) }
 	servers, unread := resolvconf.Here(t.root)
 	asked := plain(servers)
+	conntrack.Ask(ctx, asked)
 	sent, untracked := conntrack.Translations(ctx, func(f conntrack.Translation) bool {
 		return f.FromHere(here) && slices.Contains(resolvconf.Ports, f.Called.Port()) && slices.Contains(asked, f.Called.Addr())
 	})
