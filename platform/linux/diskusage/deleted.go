@@ -85,7 +85,7 @@ func newFinder(s *Source, place diskusage.Place) finder {
 
 // visit looks at one open file.
 func (f *finder) visit(o procfs.OpenFile) (more bool) {
-	at := filepath.Join(f.source.root, "proc", strconv.Itoa(o.Task), "fd", strconv.Itoa(o.FD))
+	at := f.source.proc.Path(o.Task, "fd/"+strconv.Itoa(o.FD))
 	name, deleted := procfs.DeletedPath(wholeLink(o.Link, at))
 	if !deleted {
 		return true

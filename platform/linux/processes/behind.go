@@ -10,10 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -92,7 +89,7 @@ func (t *Terminator) endsAll(ctx context.Context, all []int, pid int, first bool
 // numbered reports whether this network namespace has a number for that of a process, as for what is at the other end
 // of a line.
 func (t *Terminator) numbered(pid int) bool {
-	f, err := os.Open(filepath.Join(t.root, "proc", strconv.Itoa(pid), "ns", "net"))
+	f, err := t.proc.Open(pid, "ns/net")
 	if err != nil {
 		return false
 	}

@@ -71,7 +71,15 @@ type reading struct {
 // Inspect implements [processes.Inspector]. A user may keep a process from being looked at, where no signal ends the
 // wait.
 func (s *Inspector) Inspect(ctx context.Context, pid int) (processes.Observation, error) {
-	return stuck.Call(ctx, s.root, stuck.Process(pid), inspectLimit, func(ctx context.Context) (processes.Observation, error) { return s.inspect(ctx, pid) })
+	if _, err := s.proc.ProcessInTime(pid); errors.Is(err, procfs.ErrStuck) {
+		return processes.Observation{}, err
+	}
+	look := func(ctx context.Context) (processes.Observation, error) { return s.inspect(ctx, pid) }
+	if s.proc.Apart(pid) {
+		return deadline.Call(ctx, inspectLimit, look)
+	}
+	of, _ := s.proc.Thing(pid)
+	return stuck.Call(ctx, s.root, of, inspectLimit, look)
 }
 
 // inspect compares the start at the end: what was read belongs to one process.

@@ -10,7 +10,6 @@ import (
 	"context"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,7 +117,7 @@ func (r *reading) openFile(d descriptor) processes.OpenFile {
 	f := processes.OpenFile{FD: d.fd, Kind: kindOf([]byte(d.link)), Path: d.link}
 	if f.Kind == processes.Removed {
 		f.Path = strings.TrimSuffix(d.link, " (deleted)")
-		if held, err := procfs.StatHeld(filepath.Join(r.root, "proc", strconv.Itoa(d.task), name)); err == nil {
+		if held, err := r.proc.Held(d.task, name); err == nil {
 			f.SizeMB = new(mebibytes(held.Blocks * 512))
 		}
 	}

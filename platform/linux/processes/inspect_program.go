@@ -9,7 +9,6 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -58,7 +57,7 @@ func (r *reading) program(ctx context.Context) {
 
 // exe is the file that runs, whatever its path leads to.
 func (r *reading) exe() string {
-	path := filepath.Join(r.root, "proc", strconv.Itoa(r.task), "exe")
+	path := r.proc.Path(r.task, "exe")
 	if r.root == "/" {
 		return path
 	}
@@ -217,5 +216,5 @@ func (s *Source) exePath(c processes.Claim) string {
 	if s.root != "/" {
 		return filepath.Join(s.root, c.Program)
 	}
-	return "/proc/" + strconv.Itoa(c.PID) + "/exe"
+	return s.proc.Path(c.PID, "exe")
 }

@@ -6,8 +6,6 @@ package processes
 
 import (
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -64,7 +62,7 @@ func (s *Source) inSession(pid int) bool {
 // belongs to another than his own. Where the kernel does not tell, the user namespace that the process
 // is in now counts.
 func (s *Source) madeByRoot(pid int) bool {
-	mounts, err := os.Open(filepath.Join(s.root, "proc", strconv.Itoa(pid), "ns/mnt"))
+	mounts, err := s.proc.Open(pid, "ns/mnt")
 	if err != nil {
 		return false
 	}

@@ -33,7 +33,7 @@ func (t *Terminator) isWatchdog(f procfs.OpenFile) bool {
 		return false
 	}
 	var stat unix.Statx_t
-	path := filepath.Join(t.root, "proc", strconv.Itoa(f.Task), "fd", strconv.Itoa(f.FD))
+	path := t.proc.Path(f.Task, "fd/"+strconv.Itoa(f.FD))
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE, &stat)
 	if err != nil || stat.Mode&unix.S_IFMT != unix.S_IFCHR {
 		return false

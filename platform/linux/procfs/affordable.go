@@ -75,7 +75,7 @@ func (r *FileReader) affordable(ctx context.Context, pids []int) ([]candidate, e
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if c := r.candidate(pid); c.files != 0 || !r.counted || r.unopened || r.dir.threads(pid) > 1 {
+		if c := r.candidate(pid); c.files != 0 || !r.counted || r.unopened || r.from(pid).threads(pid) > 1 {
 			byUser[c.account()] = append(byUser[c.account()], c)
 		}
 	}
@@ -120,7 +120,7 @@ func newGroup(list []candidate) group {
 // system account is said, the process itself is asked about.
 func (r *FileReader) candidate(pid int) candidate {
 	var stat unix.Stat_t
-	if err := unix.Fstatat(int(r.dir), strconv.Itoa(pid)+"/fd", &stat, 0); err != nil {
+	if err := unix.Fstatat(int(r.from(pid)), strconv.Itoa(pid)+"/fd", &stat, 0); err != nil {
 		return candidate{pid: pid, files: -1}
 	}
 	c := candidate{pid: pid, uid: int(stat.Uid), files: stat.Size}
@@ -140,7 +140,7 @@ const (
 
 // unaskedOf says that the real user of a process need not be asked for.
 func (r *FileReader) unaskedOf(c candidate) bool {
-	if !r.counted || c.files < 0 || c.files > fewFiles || r.unasked == 0 || r.dir.threads(c.pid) > 1 {
+	if !r.counted || c.files < 0 || c.files > fewFiles || r.unasked == 0 || r.from(c.pid).threads(c.pid) > 1 {
 		return false
 	}
 	r.unasked--

@@ -59,9 +59,12 @@ func (fs FS) FilesOf(pid int) int {
 // ownerOf returns the user whom the kernel names as the owner of a file of a process; "" is its directory.
 func (fs FS) ownerOf(pid int, name string) (int, error) {
 	var stat syscall.Stat_t
-	path := fs.path(strconv.Itoa(pid), name)
-	if err := syscall.Stat(path, &stat); err != nil {
-		return 0, &os.PathError{Op: "stat", Path: path, Err: err}
+	of := []string{strconv.Itoa(pid), name}
+	if name != "" && fs.stuck(pid) {
+		return 0, &os.PathError{Op: "stat", Path: fs.name(of...), Err: ErrStuck}
+	}
+	if err := syscall.Stat(fs.path(of...), &stat); err != nil {
+		return 0, &os.PathError{Op: "stat", Path: fs.name(of...), Err: err}
 	}
 	return int(stat.Uid), nil
 }

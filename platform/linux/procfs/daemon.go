@@ -5,7 +5,6 @@ package procfs
 import (
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -58,7 +57,7 @@ func unlessEnded(err error) error {
 // sharesRoot says whether a process has the root directory of this system. A removed file was at a path that
 // only the process has seen; services that systemd gives a mount namespace keep the root.
 func (f FS) sharesRoot(pid int) bool {
-	its, err := StatHeld(f.path(strconv.Itoa(pid), "root"))
+	its, err := f.Held(pid, "root")
 	if err != nil {
 		return false
 	}

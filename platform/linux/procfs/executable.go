@@ -6,7 +6,6 @@ package procfs
 
 import (
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -14,7 +13,7 @@ import (
 // Executable returns the path of the program that a process runs, as that process sees it. A
 // program that was removed or replaced since then keeps its path.
 func (fs FS) Executable(pid int) (string, error) {
-	path, err := os.Readlink(fs.path(strconv.Itoa(pid), "exe"))
+	path, err := fs.Link(pid, "exe")
 	return strings.TrimSuffix(path, " (deleted)"), err
 }
 
@@ -37,9 +36,10 @@ const maxThreads = 4096
 
 // Threads reads the stat file of the threads of a process, at most 4096 of them.
 func (fs FS) Threads(pid int) ([]ProcessStat, error) {
-	dir, err := openDir(fs.path(strconv.Itoa(pid), "task"))
+	of := []string{strconv.Itoa(pid), "task"}
+	dir, err := openDir(fs.path(of...))
 	if err != nil {
-		return nil, err
+		return nil, fs.named(err, of...)
 	}
 	defer dir.close()
 	ids, err := dir.numbers(nil)
@@ -59,7 +59,7 @@ func (fs FS) Threads(pid int) ([]ProcessStat, error) {
 // WaitChannel returns the kernel function in which a thread sleeps (proc_pid_wchan(5)), or "" if it
 // does not sleep. It needs root.
 func (fs FS) WaitChannel(pid, thread int) (string, error) {
-	raw, err := fs.read(filepath.Join(strconv.Itoa(pid), "task", strconv.Itoa(thread), "wchan"))
+	raw, err := fs.read(strconv.Itoa(pid), "task", strconv.Itoa(thread), "wchan")
 	if err != nil || string(raw) == "0" {
 		return "", err
 	}

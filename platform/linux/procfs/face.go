@@ -29,16 +29,17 @@ func (fs FS) Faces(pids []int) ([]Face, error) {
 	faces := make([]Face, len(pids))
 	buf := make([]byte, unix.PathMax)
 	for i, pid := range pids {
-		if fs.stats.knows(pid) {
+		if fs.stuck(pid) {
 			faces[i].Err = ErrStuck
 			continue
 		}
-		n, err := retry(func() (int, error) { return readlinkat(int(dir), pid, "/exe", buf) })
+		from := int(fs.apart.of(dir, pid))
+		n, err := retry(func() (int, error) { return readlinkat(from, pid, "/exe", buf) })
 		if faces[i].Err = err; err != nil {
 			continue
 		}
 		faces[i].Program = string(buf[:n])
-		if held, err := remembered(int(dir), strconv.Itoa(pid)+"/exe"); err == nil && fs.dir == "/proc" {
+		if held, err := remembered(from, strconv.Itoa(pid)+"/exe"); err == nil && fs.dir == "/proc" {
 			faces[i].Mount = held.Mount
 		}
 	}

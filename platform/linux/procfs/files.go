@@ -144,6 +144,9 @@ func (fs FS) FileReader() (*FileReader, error) {
 // Close ends reading.
 func (r *FileReader) Close() { r.dir.close() }
 
+// from is where a process is read.
+func (r *FileReader) from(pid int) dirHandle { return r.fs.apart.of(r.dir, pid) }
+
 // Files visits the open files of a process until visit returns false. A process that ended has
 // none. The error, [ErrManyFiles], [ErrFilesTime] or fs.ErrPermission, says that there may be more.
 func (r *FileReader) Files(pid int, visit func(OpenFile) (more bool)) error {
@@ -161,7 +164,7 @@ func (r *FileReader) files(c candidate, visit func(OpenFile) (more bool)) error 
 		})
 	}
 	err := of(c.pid)
-	for _, tid := range r.dir.ownFiles(c.pid, r.entries) {
+	for _, tid := range r.from(c.pid).ownFiles(c.pid, r.entries) {
 		if !more {
 			break
 		}
@@ -200,7 +203,7 @@ func (r *FileReader) open(c candidate, tid int, look func(fd int) error) error {
 	if tid != c.pid {
 		name = "/task/" + strconv.Itoa(tid) + name
 	}
-	fd, err := r.dir.open(c.pid, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := r.from(c.pid).open(c.pid, name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err == nil {
 		err = look(fd)
 		unix.Close(fd) //nolint:errcheck // only read from

@@ -8,6 +8,7 @@ package procfs
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -30,7 +31,10 @@ type FS struct {
 	dir    string
 	memory *memoryReader
 	stats  *memoryReader // of their stat files
-	users  accounts
+	apart  *apart
+	// process is the one whose view this is (FS.Of), if any.
+	process string
+	users   accounts
 	// filesTime bounds the reading of open files, of root's processes, of services and of all others.
 	filesTime time.Duration
 }
@@ -41,25 +45,67 @@ const filesTime = 3 * time.Second
 // New returns the /proc below root; root is "/" on a live system.
 func New(root string) FS {
 	stats := newReader(statPatience, mostStuck)
-	stats.root = root
-	return FS{filepath.Join(root, "proc"), newMemoryReader(), stats, accountsOf(root), filesTime}
+	fs := FS{dir: filepath.Join(root, "proc"), memory: newMemoryReader(), stats: stats, users: accountsOf(root), filesTime: filesTime}
+	stats.root, stats.thing, fs.apart = root, fs.Thing, newApart(fs.dir)
+	return fs
 }
 
+// path is where a file is read. A process may be read apart.
 func (fs FS) path(parts ...string) string {
-	return filepath.Join(append([]string{fs.dir}, parts...)...)
+	parts = append([]string{fs.process}, parts...)
+	if fs.process == "" {
+		parts = parts[1:]
+	}
+	dir := fs.dir
+	if pid, err := strconv.Atoi(parts[0]); err == nil {
+		dir = cmp.Or(fs.apart.path(pid), dir)
+	}
+	return filepath.Join(append([]string{dir}, parts...)...)
+}
+
+// name is what a file is called that is read at path.
+func (fs FS) name(parts ...string) string {
+	return filepath.Join(append([]string{fs.dir, fs.process}, parts...)...)
+}
+
+// Path is where a file of a process is to be read, which may not be where it is for everybody.
+func (fs FS) Path(pid int, name string) string { return fs.path(strconv.Itoa(pid), name) }
+
+// Open opens a file of a process for reading.
+func (fs FS) Open(pid int, name string) (*os.File, error) {
+	of := []string{strconv.Itoa(pid), name}
+	if fs.stuck(pid) {
+		return nil, &os.PathError{Op: "open", Path: fs.name(of...), Err: ErrStuck}
+	}
+	f, err := os.Open(fs.path(of...))
+	return f, fs.named(err, of...)
+}
+
+// readlink is os.Readlink.
+func (fs FS) readlink(parts ...string) (string, error) {
+	link, err := os.Readlink(fs.path(parts...))
+	return link, fs.named(err, parts...)
+}
+
+// named has an error tell the name of a file in place of where it was read.
+func (fs FS) named(err error, parts ...string) error {
+	if failed := (*os.PathError)(nil); errors.As(err, &failed) {
+		return &os.PathError{Op: failed.Op, Path: fs.name(parts...), Err: failed.Err}
+	}
+	return err
 }
 
 func (fs FS) read(parts ...string) ([]byte, error) { return fs.readUpTo(maxFile, parts...) }
 
 // readUpTo makes three system calls where os.File makes nine: it would register each file with the poller.
 func (fs FS) readUpTo(limit int64, parts ...string) ([]byte, error) {
-	path := fs.path(parts...)
-	if pid, err := strconv.Atoi(parts[0]); err == nil && fs.stats.knows(pid) {
-		return nil, &os.PathError{Op: "open", Path: path, Err: ErrStuck}
+	name, path := fs.name(parts...), fs.path(parts...)
+	if pid, err := strconv.Atoi(parts[0]); err == nil && fs.stuck(pid) {
+		return nil, &os.PathError{Op: "open", Path: name, Err: ErrStuck}
 	}
 	fd, err := retry(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
 	defer syscall.Close(fd) //nolint:errcheck // only read from
 	var all []byte
@@ -70,7 +116,7 @@ func (fs FS) readUpTo(limit int64, parts ...string) ([]byte, error) {
 		room := all[len(all):min(int64(cap(all)), limit)]
 		n, err := retry(func() (int, error) { return syscall.Read(fd, room) })
 		if err != nil {
-			return nil, &os.PathError{Op: "read", Path: path, Err: err}
+			return nil, &os.PathError{Op: "read", Path: name, Err: err}
 		}
 		if n == 0 {
 			break
@@ -102,7 +148,7 @@ func readWith[T any](fs FS, parse func([]byte) (T, error), parts ...string) (T, 
 	}
 	value, err := parse(raw)
 	if err != nil {
-		return value, fmt.Errorf("%s: %w", fs.path(parts...), err)
+		return value, fmt.Errorf("%s: %w", fs.name(parts...), err)
 	}
 	return value, nil
 }

@@ -79,12 +79,15 @@ func (f FS) unmapped(pid int) (bool, error) {
 
 // mapsLack opens the file as readUpTo does, and stops reading where it has found what it looks for.
 func (f FS) mapsLack(pid int, file string) (bool, error) {
-	path := f.path(strconv.Itoa(pid), "maps")
+	if f.stuck(pid) {
+		return false, ErrStuck
+	}
+	path, name := f.path(strconv.Itoa(pid), "maps"), f.name(strconv.Itoa(pid), "maps")
 	fd, err := retry(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
 	if err != nil {
-		return false, &os.PathError{Op: "open", Path: path, Err: err}
+		return false, &os.PathError{Op: "open", Path: name, Err: err}
 	}
-	maps := os.NewFile(uintptr(fd), path)
+	maps := os.NewFile(uintptr(fd), name)
 	defer maps.Close() //nolint:errcheck // only read from
 	return lacks(maps, file)
 }

@@ -53,7 +53,9 @@ const unknownUser = -1
 type memoryReader struct {
 	each time.Duration // patience for one process; without any none is asked
 	most int           // that may be stuck before those of people are not asked
-	root string        // where runs note what is stuck; empty for what no run stays for
+	root string        // where runs note what is stuck
+	// thing is what they note for a process, false once that has ended; nil for what no run stays for.
+	thing func(pid int) (stuck.Thing, bool)
 
 	mu       sync.Mutex
 	waited   time.Duration
@@ -107,23 +109,28 @@ type outcome[T any] struct {
 // stuck is given up, and another goroutine goes on with the next; it is not asked again while that lasts. Beside
 // many busy processes one may only have taken long: those that have answered when all were asked are asked once more.
 func readEach[T any](m *memoryReader, pids []int, user func(pid int) int, open func(pid int) (T, error)) []outcome[T] {
-	m.leaveNoted(user)
+	m.leaveNoted(pids, user)
 	before := m.answers()
 	all := readOnce(m, pids, user, open)
-	m.leaveNoted(user)
+	m.leaveNoted(pids, user)
 	if m.answers() == before {
 		return all
 	}
-	var again, at []int
-	for i, o := range all {
-		if errors.Is(o.err, ErrStuck) {
-			again, at = append(again, pids[i]), append(at, i)
-		}
-	}
+	again, at := stuckOf(all, pids)
 	for i, o := range readOnce(m, again, user, open) {
 		all[at[i]] = o
 	}
 	return all
+}
+
+// stuckOf lists the processes that are stuck, and where they are.
+func stuckOf[T any](all []outcome[T], pids []int) (stuck, at []int) {
+	for i, o := range all {
+		if errors.Is(o.err, ErrStuck) {
+			stuck, at = append(stuck, pids[i]), append(at, i)
+		}
+	}
+	return stuck, at
 }
 
 func readOnce[T any](m *memoryReader, pids []int, user func(pid int) int, open func(pid int) (T, error)) []outcome[T] {
@@ -134,11 +141,13 @@ func readOnce[T any](m *memoryReader, pids []int, user func(pid int) int, open f
 	return all
 }
 
+// abandoned is in place of how many were read once the process that is read has been given up.
+const abandoned = -1
+
 // readUntilStuck reads up to the first process that is stuck, whose outcome is the last.
 func readUntilStuck[T any](m *memoryReader, pids []int, user func(pid int) int, open func(pid int) (T, error)) []outcome[T] {
 	outcomes, done := make([]outcome[T], len(pids)), make(chan struct{})
-	var read atomic.Int32
-	var abandoned atomic.Bool
+	var read atomic.Int64 // how many were, or abandoned
 	forget := make(chan func(), 1)
 	go func() {
 		defer close(done)
@@ -146,8 +155,7 @@ func readUntilStuck[T any](m *memoryReader, pids []int, user func(pid int) int, 
 			if outcomes[i].err = ErrStuck; !m.refuses(pid, user) {
 				outcomes[i].value, outcomes[i].err = open(pid)
 			}
-			read.Store(int32(i + 1))
-			if abandoned.Load() {
+			if !read.CompareAndSwap(int64(i), int64(i+1)) {
 				(<-forget)()
 				return
 			}
@@ -163,8 +171,7 @@ func readUntilStuck[T any](m *memoryReader, pids []int, user func(pid int) int, 
 		case <-timer.C:
 		}
 		at := int(read.Load())
-		if at == seen && at < len(pids) {
-			abandoned.Store(true)
+		if at == seen && at < len(pids) && read.CompareAndSwap(int64(at), abandoned) {
 			forget <- m.giveUp(pids[at], user(pids[at]), time.Since(began))
 			return append(slices.Clone(outcomes[:at]), outcome[T]{err: ErrStuck})
 		}
@@ -189,8 +196,10 @@ func (m *memoryReader) refuses(pid int, user func(pid int) int) bool {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, known := m.pids[pid]
-	return known || m.byUser[uid] >= most || len(m.pids) >= m.most && !SystemAccount(uid)
+	if _, known := m.pids[pid]; known || uid == unknownUser { // it has ended, and is nobody's
+		return known
+	}
+	return m.byUser[uid] >= most || len(m.pids) >= m.most && !SystemAccount(uid)
 }
 
 // knows reports whether a process was stuck.
@@ -226,16 +235,23 @@ func (m *memoryReader) giveUp(pid, uid int, waited time.Duration) (answers func(
 	defer m.mu.Unlock()
 	m.waited += waited
 	m.leave(pid, reason{uid: uid})
-	forget := func() {}
-	if m.root != "" {
-		forget = stuck.Note(m.root, stuck.Process(pid))
-	}
+	forget := m.note(pid)
 	return func() {
 		forget()
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.ask(pid)
 	}
+}
+
+// note has later runs know of a process.
+func (m *memoryReader) note(pid int) (forget func()) {
+	if m.thing != nil {
+		if of, goesOn := m.thing(pid); goesOn {
+			return stuck.Note(m.root, of)
+		}
+	}
+	return func() {}
 }
 
 func (m *memoryReader) leave(pid int, why reason) {
@@ -254,25 +270,32 @@ func (m *memoryReader) ask(pid int) {
 	}
 }
 
-// leaveNoted gives up what other runs wait for, and no longer what they waited for.
-func (m *memoryReader) leaveNoted(user func(pid int) int) {
-	if m.root == "" {
+// leaveNoted gives up those of the processes that other runs wait for, and no longer what they waited for.
+func (m *memoryReader) leaveNoted(pids []int, user func(pid int) int) {
+	if m.thing == nil {
 		return
 	}
-	noted := stuck.Processes(m.root, m.most)
-	m.mu.Lock()
-	for pid, why := range m.pids {
-		if why.noted && !slices.Contains(noted, pid) {
-			m.ask(pid)
-		}
+	any := stuck.AnyProcess(m.root)
+	if !any && m.stuck() == 0 {
+		return
 	}
-	m.mu.Unlock()
-	for _, pid := range noted {
-		if !m.knows(pid) {
-			uid := user(pid)
-			m.mu.Lock()
-			m.leave(pid, reason{uid: uid, noted: true})
-			m.mu.Unlock()
-		}
+	for _, pid := range pids {
+		of, goesOn := m.thing(pid)
+		m.heed(pid, user, any && goesOn && stuck.Noted(m.root, of))
+	}
+}
+
+// heed leaves a process that is noted, and has one asked again that is no more.
+func (m *memoryReader) heed(pid int, user func(pid int) int, noted bool) {
+	uid := unknownUser
+	if noted {
+		uid = user(pid)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if noted {
+		m.leave(pid, reason{uid: uid, noted: true})
+	} else if m.pids[pid].noted {
+		m.ask(pid)
 	}
 }

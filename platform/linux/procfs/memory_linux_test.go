@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -140,32 +141,106 @@ func TestOneUsersStuckProcessesDoNotHideOthers(t *testing.T) {
 	})
 }
 
+// noting is a reader that notes what is stuck below root, of processes that are directories there.
+func noting(root string) FS {
+	fs := New(root)
+	fs.apart.fd = func() (int, error) { return 0, errors.ErrUnsupported }
+	return fs
+}
+
 // What one run waits for, the next leaves alone, and counts it with what is its user's, until that can be read.
 func TestWhatAnEarlierRunWaitsForIsNotAsked(t *testing.T) {
-	root := testenv.Plant(t, map[string]string{"run/keep": ""})
+	files := map[string]string{"run/keep": ""}
+	var pids []int
+	for pid := range maxStuckUser + 1 {
+		pids = append(pids, pid)
+		files[fmt.Sprintf("proc/%d/keep", pid)] = ""
+	}
+	root := testenv.Plant(t, files)
 	end := make(chan struct{})
 	hang := func(int) ([]byte, error) { <-end; return nil, nil }
-	earlier := New(root)
-	for pid := range maxStuckUser {
-		earlier.stats.readOne(pid, of(1000), hang)
-	}
-	fs := New(root)
+	readEach(noting(root).stats, pids[:maxStuckUser], of(1000), hang)
+	fs := noting(root)
 	read := func(int) ([]byte, error) { return []byte("x"), nil }
-	for pid, want := range map[int]error{0: ErrStuck, maxStuckUser - 1: ErrStuck, maxStuckUser: ErrStuck} {
-		if _, err := fs.stats.readOne(pid, of(1000), read); !errors.Is(err, want) {
-			t.Errorf("process %d: %v", pid, err)
+	for pid, o := range readEach(fs.stats, pids, of(1000), read) {
+		if !errors.Is(o.err, ErrStuck) {
+			t.Errorf("process %d: %v", pid, o.err)
 		}
 	}
 	if raw, err := fs.stats.readOne(99, of(1001), read); string(raw) != "x" || err != nil {
 		t.Errorf("another user's process: %q, %v", raw, err)
 	}
+	// Another process has the ID of one that ended, and so another directory.
+	if err := errors.Join(os.Rename(filepath.Join(root, "proc/0"), filepath.Join(root, "gone")), os.Mkdir(filepath.Join(root, "proc/0"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := noting(root).stats.readOne(0, of(0), read); string(raw) != "x" || err != nil {
+		t.Errorf("root's new process: %q, %v", raw, err)
+	}
 	close(end)
-	testenv.WaitFor(t, "the earlier run has read them", func() bool { return len(stuck.Processes(root, 9)) == 0 })
-	for pid := range maxStuckUser + 1 {
-		if raw, err := fs.stats.readOne(pid, of(1000), read); string(raw) != "x" || err != nil {
-			t.Errorf("afterwards, process %d: %q, %v", pid, raw, err)
+	testenv.WaitFor(t, "the earlier run has read them", func() bool { return !stuck.AnyProcess(root) })
+	for pid, o := range readEach(fs.stats, pids, of(1000), read) {
+		if string(o.value) != "x" || o.err != nil {
+			t.Errorf("afterwards, process %d: %q, %v", pid, o.value, o.err)
 		}
 	}
+}
+
+// What has ended is nobody's: notes of it refuse nothing, nor does the churn of processes beside it.
+func TestNotesOfEndedProcessesRefuseNothing(t *testing.T) {
+	files := map[string]string{"run/keep": ""}
+	for pid := range mostStuck + 1 {
+		files[fmt.Sprintf("proc/%d/keep", pid)] = ""
+	}
+	root := testenv.Plant(t, files)
+	fs := noting(root)
+	for pid := range mostStuck + 1 {
+		thing, _ := fs.Thing(pid)
+		defer stuck.Note(root, thing)()
+		if err := os.RemoveAll(filepath.Join(root, "proc", strconv.Itoa(pid))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(int) ([]byte, error) { return []byte("x"), nil }
+	for _, uid := range []int{unknownUser, 0, 1000} {
+		for i, o := range readEach(fs.stats, []int{0, 1, 2, 3, 999}, of(uid), read) {
+			if string(o.value) != "x" || o.err != nil {
+				t.Errorf("of %d, process %d: %q, %v", uid, i, o.value, o.err)
+			}
+		}
+	}
+}
+
+// One that ends while it is waited for is counted for nobody.
+func TestNobodyIsRefusedForWhatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, end := newMemoryReader(), make(chan struct{})
+		defer close(end)
+		for pid := range maxStuckUser {
+			m.readOne(pid, of(unknownUser), func(int) ([]byte, error) { <-end; return nil, nil })
+		}
+		if raw, err := m.readOne(99, of(unknownUser), func(int) ([]byte, error) { return []byte("x"), nil }); string(raw) != "x" || err != nil {
+			t.Errorf("one that ended as well: %q, %v", raw, err)
+		}
+	})
+}
+
+// A process that answers in the moment in which it is given up is the one that is told, and noted.
+func TestEachProcessIsEitherReadOrGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemoryReader()
+		m.each = 2 * leastPatience
+		late := func(pid int) (int, error) { <-time.After(m.each); return pid, nil }
+		for range 50 {
+			readEach(m, []int{1, 2, 3, 4, 5}, of(1000), late)
+			synctest.Wait()
+			time.Sleep(readPatience)
+			synctest.Wait()
+			if m.stuck() != 0 || m.byUser[1000] != 0 {
+				t.Fatalf("%d are stuck though all have answered", m.stuck())
+			}
+		}
+	})
 }
 
 func TestSubordinateUsersStuckProcessesAreTheirOwners(t *testing.T) {

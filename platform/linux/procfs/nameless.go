@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"os"
 	"strconv"
 	"strings"
 
@@ -65,7 +64,7 @@ type namelessList struct {
 func (fs FS) namelessOf(pid int) (found namelessList, err error) {
 	number := strconv.Itoa(pid)
 	// Who may not look at the program may not look at the mappings, and is told there.
-	found.look(pid, fs.path(number, "exe")) //nolint:errcheck // see above
+	fs.look(&found, pid, "exe") //nolint:errcheck // see above
 	raw, err := fs.readUpTo(maxMappings, number, "maps")
 	if err != nil {
 		return found, err
@@ -75,15 +74,15 @@ func (fs FS) namelessOf(pid int) (found namelessList, err error) {
 	}
 	found.cost += bytes.Count(raw, []byte{'\n'}) / mappingsPerFile
 	for _, area := range deletedAreas(raw) {
-		err = cmp.Or(err, found.look(pid, fs.path(number, "map_files", area)))
+		err = cmp.Or(err, fs.look(&found, pid, "map_files/"+area))
 	}
 	return found, err
 }
 
 // look takes up what a process holds if that has no name.
-func (l *namelessList) look(pid int, at string) error {
+func (fs FS) look(l *namelessList, pid int, name string) error {
 	l.cost++
-	f, err := namelessAt(pid, at)
+	f, err := fs.namelessAt(pid, name)
 	switch {
 	case gone(err):
 		return nil
@@ -94,8 +93,8 @@ func (l *namelessList) look(pid int, at string) error {
 }
 
 // namelessAt looks at what a process holds; Path is "" where that has a name.
-func namelessAt(pid int, at string) (NamelessFile, error) {
-	link, err := os.Readlink(at)
+func (fs FS) namelessAt(pid int, name string) (NamelessFile, error) {
+	link, err := fs.Link(pid, name)
 	if err != nil {
 		return NamelessFile{}, err
 	}
@@ -103,7 +102,7 @@ func namelessAt(pid int, at string) (NamelessFile, error) {
 	if !deleted {
 		return NamelessFile{}, nil
 	}
-	held, err := StatHeld(at)
+	held, err := fs.Held(pid, name)
 	if err != nil || held.Links != 0 || held.Mode&unix.S_IFMT != unix.S_IFREG {
 		return NamelessFile{}, err // somebody's file is called so
 	}

@@ -126,7 +126,7 @@ func (s *search) run(ctx context.Context, goOn, missing func() bool) ([]Skipped,
 
 // inspectThreads inspects the files that threads of a process have of their own.
 func (s *search) inspectThreads(c candidate) error {
-	for _, tid := range s.reader.dir.ownFiles(c.pid, s.reader.entries) {
+	for _, tid := range s.reader.from(c.pid).ownFiles(c.pid, s.reader.entries) {
 		if _, err := s.inspect(c, tid); err != nil {
 			return err
 		}
@@ -142,9 +142,8 @@ func (s *search) inspectParents(owners map[uint64]Holder) {
 		pids = append(pids, owner.PID)
 	}
 	slices.Sort(pids)
-	dir := s.reader.dir
 	for queue := slices.Compact(pids); len(queue) > 0; queue = queue[1:] {
-		child, err := dir.process(queue[0], s.reader.entries)
+		child, err := s.reader.from(queue[0]).process(queue[0], s.reader.entries)
 		parent := child.ParentPID
 		if err != nil || parent == 0 || s.walked[parent] {
 			continue
@@ -178,7 +177,7 @@ func (s *search) inspect(c candidate, tid int) (found bool, err error) {
 // nothing once that process has ended; so the sockets that are still listed belong to the process
 // that was named.
 func (s *search) record(pid, fd int) (found bool) {
-	p, err := s.reader.dir.process(pid, s.reader.entries)
+	p, err := s.reader.from(pid).process(pid, s.reader.entries)
 	if err != nil {
 		return false
 	}

@@ -3,7 +3,6 @@
 package procfs
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"strconv"
@@ -39,7 +38,7 @@ func (p Program) Name() string {
 // It may block on a file system of this machine that has a file of the same name. The error is that of
 // [FS.Unmapped] where that is not known, and all else is known then.
 func (f FS) Program(pid, owner int) (Program, error) {
-	link, err := os.Readlink(f.path(strconv.Itoa(pid), "exe"))
+	link, err := f.Link(pid, "exe")
 	if err != nil {
 		return Program{}, err
 	}
@@ -67,15 +66,24 @@ func (f FS) Lends(pid int) bool {
 
 // runs looks at the file that a process runs.
 func (f FS) runs(pid int) (Held, error) {
-	exe := f.path(strconv.Itoa(pid), "exe")
-	if f.dir != "/proc" { // an ordinary link in a tree of files
-		link, err := os.Readlink(exe)
-		if err != nil {
-			return Held{}, err
-		}
-		exe = f.inRoot(strings.TrimSuffix(link, " (deleted)"))
+	if f.dir == "/proc" {
+		return f.Held(pid, "exe")
 	}
-	return StatHeld(exe)
+	link, err := f.Link(pid, "exe") // an ordinary one in a tree of files
+	if err != nil {
+		return Held{}, err
+	}
+	return StatHeld(f.inRoot(strings.TrimSuffix(link, " (deleted)")))
+}
+
+// Held is [StatHeld] of a file of a process.
+func (f FS) Held(pid int, name string) (Held, error) {
+	if f.stuck(pid) {
+		return Held{}, ErrStuck
+	}
+	of := []string{strconv.Itoa(pid), name}
+	held, err := StatHeld(f.path(of...))
+	return held, f.named(err, of...)
 }
 
 // inRoot is a file of the system that /proc belongs to.

@@ -31,7 +31,7 @@ func (fs FS) Sockets(table string, visit func(Socket)) error {
 		return nil
 	}
 	if err != nil {
-		return err
+		return fs.named(err, "net", table)
 	}
 	defer f.Close() //nolint:errcheck // only read from
 	scan := bufio.NewScanner(f)
@@ -41,7 +41,7 @@ func (fs FS) Sockets(table string, visit func(Socket)) error {
 		}
 		s, err := parseSocket(scan.Bytes())
 		if err != nil {
-			return fmt.Errorf("%s line %d: %w", fs.path("net", table), row+1, err)
+			return fmt.Errorf("%s line %d: %w", fs.name("net", table), row+1, err)
 		}
 		visit(s)
 	}

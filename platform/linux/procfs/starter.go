@@ -44,7 +44,7 @@ func (r *FileReader) started(c candidate) candidate {
 			c.uid = ids[at]
 			return c
 		}
-		p, gone := r.dir.process(pid, r.entries)
+		p, gone := r.from(pid).process(pid, r.entries)
 		if err != nil || gone != nil || p.ParentPID <= 1 {
 			break
 		}

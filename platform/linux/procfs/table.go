@@ -38,7 +38,7 @@ func (fs FS) Processes(ctx context.Context) (table []Process, stuck []int, err e
 		return nil, nil, err
 	}
 	table = make([]Process, 0, len(pids))
-	rows := readStats(fs, dir, pids, func(pid int, buf []byte) (Process, error) {
+	rows := readStats(fs, dir, pids, func(dir dirHandle, pid int, buf []byte) (Process, error) {
 		if ctx.Err() != nil {
 			return Process{}, ctx.Err()
 		}
@@ -72,7 +72,7 @@ func (fs FS) ProcessInTime(pid int) (ProcessStat, error) {
 	if err != nil {
 		return ProcessStat{}, err
 	}
-	read := readStats(fs, dir, []int{pid}, func(pid int, buf []byte) (Process, error) { return dir.process(pid, buf) })[0]
+	read := readStats(fs, dir, []int{pid}, dirHandle.process)[0]
 	if read.err == nil && read.value.Headless {
 		fs.revive(&read.value.ProcessStat)
 	}
@@ -85,7 +85,7 @@ func (fs FS) answering(pids []int) (answer []int, stuck []Skipped) {
 	if err != nil {
 		return pids, nil
 	}
-	asked := readStats(fs, dir, pids, func(pid int, buf []byte) (struct{}, error) {
+	asked := readStats(fs, dir, pids, func(dir dirHandle, pid int, buf []byte) (struct{}, error) {
 		_, err := dir.readFile(pid, "/stat", buf)
 		return struct{}{}, err
 	})
@@ -100,16 +100,26 @@ func (fs FS) answering(pids []int) (answer []int, stuck []Skipped) {
 }
 
 // readStats calls open for the processes with a buffer, which it must not keep, and closes dir unless one was given up,
-// which may still use it.
-func readStats[T any](fs FS, dir dirHandle, pids []int, open func(pid int, buf []byte) (T, error)) []outcome[T] {
+// which may still use it. What is kept from being read there is read apart.
+func readStats[T any](fs FS, dir dirHandle, pids []int, open func(dir dirHandle, pid int, buf []byte) (T, error)) []outcome[T] {
+	read := func(m *memoryReader, dir dirHandle, pids []int) []outcome[T] {
+		return readEach(m, pids, fs.Owner, func(pid int) (T, error) {
+			buf := statBuffers.Get().(*[4096]byte)
+			defer statBuffers.Put(buf)
+			return open(dir, pid, buf[:])
+		})
+	}
 	waited := fs.stats.waitedFor()
-	all := readEach(fs.stats, pids, fs.Owner, func(pid int) (T, error) {
-		buf := statBuffers.Get().(*[4096]byte)
-		defer statBuffers.Put(buf)
-		return open(pid, buf[:])
-	})
+	all := read(fs.stats, dir, pids)
 	if fs.stats.waitedFor() == waited {
 		dir.close()
+	}
+	stuck, at := stuckOf(all, pids)
+	if own, is := fs.apart.begin(stuck); is {
+		for i, o := range read(fs.apart.stats, own, stuck) {
+			all[at[i]] = o
+			fs.apart.put(stuck[i], o.err)
+		}
 	}
 	return all
 }

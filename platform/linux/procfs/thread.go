@@ -44,15 +44,17 @@ func (f FS) Thread(pid int) (int, error) {
 // Together reports whether two threads are of one process: the error is fs.ErrNotExist where they are not, or one
 // has ended. /proc/PID/status tells so, too, and costs what the user of the process likes ([FS.UID]).
 func (f FS) Together(tid, other int) error {
-	_, err := os.Stat(f.path(strconv.Itoa(tid), "task", strconv.Itoa(other)))
-	return err
+	of := []string{strconv.Itoa(tid), "task", strconv.Itoa(other)}
+	_, err := os.Stat(f.path(of...))
+	return f.named(err, of...)
 }
 
 // listedThread finds a thread in one listing.
 func (f FS) listedThread(pid int) (int, error) {
-	dir, err := os.Open(f.path(strconv.Itoa(pid), "task"))
+	of := []string{strconv.Itoa(pid), "task"}
+	dir, err := os.Open(f.path(of...))
 	if err != nil {
-		return 0, err
+		return 0, f.named(err, of...)
 	}
 	defer dir.Close() //nolint:errcheck // only read from
 	names, err := dir.Readdirnames(maxTasks)
@@ -64,7 +66,7 @@ func (f FS) listedThread(pid int) (int, error) {
 		if err != nil || tid == pid {
 			continue
 		}
-		if _, err := os.Readlink(f.path(strconv.Itoa(pid), "task", name, "exe")); !Ended(err) {
+		if _, err := f.readlink(strconv.Itoa(pid), "task", name, "exe"); !Ended(err) {
 			return tid, nil
 		}
 	}

@@ -5,8 +5,6 @@ package procfs
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 )
 
@@ -157,14 +155,14 @@ func (fs FS) one(pid int, name string) (uint64, error) {
 
 // Link reads a symbolic link of a process, such as cwd, fd/3 or ns/net.
 func (fs FS) Link(pid int, name string) (string, error) {
-	if fs.stats.knows(pid) {
+	if fs.stuck(pid) {
 		return "", ErrStuck
 	}
-	return os.Readlink(fs.path(strconv.Itoa(pid), name))
+	return fs.readlink(strconv.Itoa(pid), name)
 }
 
 // Of returns the view of a process: its net is that of its network namespace.
 func (fs FS) Of(pid int) FS {
-	fs.dir = filepath.Join(fs.dir, strconv.Itoa(pid))
+	fs.process = strconv.Itoa(pid)
 	return fs
 }

@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strconv"
 
 	"github.com/vishvananda/netlink"
 
@@ -152,7 +151,7 @@ func (r *reading) living() map[string][]int {
 	if r.lives == nil {
 		r.lives = map[string][]int{}
 		for _, pid := range r.pidsSeen {
-			if name := r.namespace(strconv.Itoa(pid), "net"); name != "" && name != r.space {
+			if name := r.namespace(pid, "net"); name != "" && name != r.space {
 				r.lives[name] = append(r.lives[name], pid)
 			}
 		}
@@ -192,7 +191,7 @@ func (r *reading) number(name string) int {
 // openSpace opens a network namespace by the first process that still lives in it.
 func (r *reading) openSpace(name string) (f *os.File, err error) {
 	for _, pid := range r.living()[name] {
-		if f, err = r.open(pid); err == nil && r.namespace(strconv.Itoa(pid), "net") == name {
+		if f, err = r.open(pid); err == nil && r.namespace(pid, "net") == name {
 			return f, nil
 		}
 		if err == nil {

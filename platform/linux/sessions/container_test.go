@@ -209,7 +209,7 @@ func (s *site) noProgram(t *testing.T) {
 func TestAContainerIsEnteredByWhoStillLivesInIt(t *testing.T) {
 	const gone = 1 << 30
 	r := &reading{Reader: New("/")}
-	own := r.namespace("self", "net")
+	own := r.namespace(os.Getpid(), "net")
 	for _, c := range []struct {
 		name string
 		pids []int

@@ -6,7 +6,6 @@ package sessions
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,7 +83,7 @@ func unitOf(group string) (unit, login string) {
 // auditSession reads the session that pam_loginuid(8) has put a process in, by which the session
 // manager names its own; empty for none (AUDIT_SID_UNSET).
 func (r *reading) auditSession(pid int) string {
-	raw, err := hostfile.Read(filepath.Join(r.root, "proc", strconv.Itoa(pid), "sessionid"), 64)
+	raw, err := hostfile.Read(r.proc.Path(pid, "sessionid"), 64)
 	id := strings.TrimSpace(string(raw))
 	if n, bad := strconv.ParseUint(id, 10, 32); err != nil || bad != nil || n == 0 || n == 1<<32-1 {
 		return ""

@@ -10,9 +10,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -36,7 +34,7 @@ const (
 func (r *reading) elsewhere(ctx context.Context, table []procfs.Process, s *sessions.Snapshot) {
 	seen := map[string]bool{r.space: true}
 	for _, p := range ancestors(table, r.self) {
-		name := r.namespace(strconv.Itoa(p.PID), "net")
+		name := r.namespace(p.PID, "net")
 		if name == "" || seen[name] {
 			continue
 		}
@@ -64,8 +62,8 @@ func ancestors(table []procfs.Process, pid int) (line []procfs.Process) {
 }
 
 // namespace names a namespace of a process; empty if that may not be known.
-func (r *reading) namespace(process, kind string) string {
-	name, _ := os.Readlink(filepath.Join(r.root, "proc", process, "ns", kind)) //nolint:errcheck // see above
+func (r *reading) namespace(pid int, kind string) string {
+	name, _ := r.proc.Link(pid, "ns/"+kind) //nolint:errcheck // see above
 	return name
 }
 
@@ -76,7 +74,7 @@ const firstPIDs = "pid:[4026531836]"
 // run.
 func (r *reading) isElsewhere(pid int) bool {
 	other := func(kind, own string) bool {
-		name := r.namespace(strconv.Itoa(pid), kind)
+		name := r.namespace(pid, kind)
 		return name != "" && own != "" && name != own
 	}
 	return other("net", r.space) || other("pid", r.pids)
@@ -106,7 +104,7 @@ func (r *reading) enter(ctx context.Context, pid int, space sessions.Space, s *s
 
 // open opens the network namespace of a process.
 func (r *reading) open(pid int) (*os.File, error) {
-	return os.Open(filepath.Join(r.root, "proc", strconv.Itoa(pid), "ns", "net"))
+	return r.proc.Open(pid, "ns/net")
 }
 
 // A network is what a network namespace has.

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,7 +141,8 @@ func (r *reading) begin(ctx context.Context) (table []procfs.Process, stuck []in
 	for _, p := range table {
 		r.pidsSeen = append(r.pidsSeen, p.PID)
 	}
-	r.space, r.pids = r.namespace("thread-self", "net"), r.namespace("1", "pid")
+	r.space, _ = os.Readlink(filepath.Join(r.root, "proc/thread-self/ns/net")) //nolint:errcheck // then it is not known
+	r.pids = r.namespace(1, "pid")
 	r.nested = r.pids != "" && r.pids != firstPIDs // processes around this run are not seen
 	return table, stuck, nil
 }

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -137,12 +136,13 @@ func Device(f procfs.OpenFile) (name string, ppp bool) {
 
 // holders asks for each process once, however often it has a device open.
 func (w *walk) holders() func(pid int) holder {
-	here, known := w.namespace("self"), map[int]holder{}
+	known := map[int]holder{}
+	here, _ := os.Readlink(filepath.Join(w.root, "proc/self/ns/net")) //nolint:errcheck // then all are elsewhere
 	return func(pid int) holder {
 		h, asked := known[pid]
 		if !asked {
 			uid, err := w.proc.UID(pid)
-			h = holder{pid: pid, here: w.namespace(strconv.Itoa(pid)) == here, system: err == nil && procfs.SystemAccount(uid)}
+			h = holder{pid: pid, here: w.namespace(pid) == here, system: err == nil && procfs.SystemAccount(uid)}
 			known[pid] = h
 		}
 		return h
@@ -161,8 +161,8 @@ func interfaceOf(about []byte) string {
 }
 
 // namespace names the network namespace of a process; empty if it cannot be read.
-func (w *walk) namespace(pid string) string {
-	name, _ := os.Readlink(filepath.Join(w.root, "proc", pid, "ns", "net")) //nolint:errcheck // then it is another one
+func (w *walk) namespace(pid int) string {
+	name, _ := w.proc.Link(pid, "ns/net") //nolint:errcheck // then it is another one
 	return name
 }
 

@@ -31,29 +31,11 @@ func Noted(root string, of Thing) (noted bool) {
 	return noted
 }
 
-// Processes lists the processes that other runs wait for, at most so many.
-func Processes(root string, most int) (pids []int) {
-	ask(root, func(fd int) {
-		begin := Process(0)
-		for from, end := begin, begin+1<<pidBits; len(pids) < most && from < end; {
-			found, noted := first(fd, from, int64(end-from))
-			if !noted {
-				break
-			}
-			pids, from = append(pids, int(found-begin)), found+1
-		}
-	})
-	return pids
+// AnyProcess reports whether runs wait for processes.
+func AnyProcess(root string) (noted bool) {
+	ask(root, func(fd int) { _, noted = next(fd, processes, processes) })
+	return noted
 }
-
-// namespace returns the number of the PID namespace of this run (namespaces(7)), 0 where that is unknown.
-var namespace = sync.OnceValue(func() uint32 {
-	var st unix.Stat_t
-	if unix.Stat("/proc/self/ns/pid", &st) != nil {
-		return 0
-	}
-	return uint32(st.Ino)
-})
 
 // AnyDirectory reports whether runs wait for directories.
 func AnyDirectory(root string) (noted bool) {
@@ -69,19 +51,6 @@ func ask(root string, questions func(fd int)) {
 	}
 	defer unix.Close(fd) //nolint:errcheck // only asked
 	questions(fd)
-}
-
-// first returns the first thing that is noted among so many from one on. The kernel tells any of them.
-func first(fd int, from Thing, among int64) (found Thing, noted bool) {
-	found, noted = next(fd, from, among)
-	for noted && found > from {
-		sooner, more := next(fd, from, int64(found-from))
-		if !more {
-			break
-		}
-		found = sooner
-	}
-	return found, noted
 }
 
 // next returns one thing that is noted among so many from one on; 0 is all of them.

@@ -4,13 +4,11 @@
 
 package stuck
 
-func namespace() uint32 { return 0 }
-
 // Note does nothing: elsewhere than on Linux no user mounts a file system of their own.
 func Note(string, Thing) (forget func()) { return func() {} }
 
-// Processes is empty, as Noted is false: nothing is noted.
-func Processes(string, int) []int { return nil }
+// AnyProcess is false, as Noted is: nothing is noted.
+func AnyProcess(string) bool { return false }
 
 // AnyDirectory is false, as Noted is: nothing is noted.
 func AnyDirectory(string) bool { return false }

@@ -24,8 +24,12 @@ var ErrEarlier = errors.New("a run of sentinel still waits for it: a process kee
 // A Thing is what may be kept from being read: a process, a directory, or what a look into one comes to.
 type Thing int64
 
-// Process is what the kernel tells of a process, by its ID in the PID namespace of this run: another may share /run.
-func Process(pid int) Thing { return processes + Thing(namespace())<<pidBits + Thing(pid) }
+// Process is what the kernel tells of a process, by the directory of it in /proc: another process that gets its ID has
+// another one, whose inode is not given again while anybody waits for it. Linux numbers both within these bits (MINORBITS,
+// get_next_ino).
+func Process(device, inode uint64) Thing {
+	return processes + Thing(device&(1<<28-1))<<32 + Thing(inode&(1<<32-1))
+}
 
 // Directory is what is directly in a directory. It is the inode, whatever path leads to it: a user can move what they
 // keep from being read, and mount another directory at its path.
@@ -42,8 +46,7 @@ func digest(numbers ...uint64) Thing {
 }
 
 const (
-	pidBits     = 22      // PID_MAX_LIMIT of proc_pid_max(5), /proc/sys/kernel/pid_max
-	processes   = 1 << 60 // a multiple of all that is added
+	processes   = 1 << 60 // and as many
 	directories = 1 << 62 // above every process, and half of all
 )
 

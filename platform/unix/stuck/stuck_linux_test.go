@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 	"sentinel/internal/testenv/deadfuse"
 )
 
-var thing = Process(1000)
+var thing = Process(1, 1000)
 
 // What one run waits for is not looked at by the next until that has ended, and all else is.
 func TestALookThatHangsIsNotedUntilItEnds(t *testing.T) {
@@ -33,7 +32,7 @@ func TestALookThatHangsIsNotedUntilItEnds(t *testing.T) {
 	if _, err := Call(t.Context(), root, thing, testenv.HangLimit, look); !errors.Is(err, ErrEarlier) {
 		t.Errorf("the next look: %v", err)
 	}
-	for _, other := range []Thing{thing - 1, thing + 1, Process(1001)} {
+	for _, other := range []Thing{thing - 1, thing + 1, Process(1000, 1)} {
 		if n, err := Call(t.Context(), root, other, testenv.HangLimit, func(context.Context) (int, error) { return 7, nil }); n != 7 || err != nil {
 			t.Errorf("of %d: %d, %v", other, n, err)
 		}
@@ -45,27 +44,26 @@ func TestALookThatHangsIsNotedUntilItEnds(t *testing.T) {
 	}
 }
 
-func TestProcessesAreListedUpToABound(t *testing.T) {
+func TestThingsAreToldApart(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"run/keep": ""})
-	if pids := Processes(root, 9); pids != nil || AnyDirectory(root) || Noted(root, Process(5)) {
-		t.Errorf("without a note: %v", pids)
-	}
-	for _, pid := range []int{7, 4194303, 5, 6} {
-		defer Note(root, Process(pid))()
-	}
+	process := Process(0x1234567, 1<<32-1)
 	defer Note(root, Directory(1, 2))()
-	defer Note(root, Process(0)+1<<pidBits+8)() // of another namespace
-	forget := Note(root, Process(300))
-	defer Note(root, Process(6))() // by another run as well
-	forget()
-	if pids := Processes(root, 9); !slices.Equal(pids, []int{5, 6, 7, 4194303}) {
-		t.Errorf("processes %v", pids)
-	}
-	if !AnyDirectory(root) || !Noted(root, Directory(1, 2)) || Noted(root, Directory(2, 1)) {
+	if AnyProcess(root) || !AnyDirectory(root) || !Noted(root, Directory(1, 2)) || Noted(root, Directory(2, 1)) {
 		t.Error("the directory is not told from others")
 	}
-	if pids := Processes(root, 2); !slices.Equal(pids, []int{5, 6}) {
-		t.Errorf("two of them: %v", pids)
+	forget := Note(root, process)
+	forget()
+	if AnyProcess(root) {
+		t.Error("the note is still there")
+	}
+	defer Note(root, process)()
+	if !AnyProcess(root) || !Noted(root, process) {
+		t.Error("the process is not noted")
+	}
+	for _, other := range []Thing{Process(0x1234567, 1<<32-2), Process(0x1234566, 1<<32-1)} {
+		if Noted(root, other) {
+			t.Errorf("%d is noted", other)
+		}
 	}
 }
 

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package procfs
+
+import (
+	"errors"
+
+	"sentinel/platform/unix/stuck"
+)
+
+// Thing is none: nothing is noted.
+func (fs FS) Thing(int) (stuck.Thing, bool) { return 0, false }
+
+func mountApart(string) (int, error) { return 0, errors.ErrUnsupported }
