@@ -36,6 +36,9 @@ const maxThreads = 4096
 
 // Threads reads the stat file of the threads of a process, at most 4096 of them.
 func (fs FS) Threads(pid int) ([]ProcessStat, error) {
+	if fs.stuck(pid) {
+		return nil, ErrStuck
+	}
 	of := []string{strconv.Itoa(pid), "task"}
 	dir, err := openDir(fs.path(of...))
 	if err != nil {

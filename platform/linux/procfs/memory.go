@@ -275,13 +275,13 @@ func (m *memoryReader) leaveNoted(pids []int, user func(pid int) int) {
 	if m.thing == nil {
 		return
 	}
-	any := stuck.AnyProcess(m.root)
-	if !any && m.stuck() == 0 {
+	some := stuck.AnyProcess(m.root)
+	if !some && m.stuck() == 0 {
 		return
 	}
 	for _, pid := range pids {
 		of, goesOn := m.thing(pid)
-		m.heed(pid, user, any && goesOn && stuck.Noted(m.root, of))
+		m.heed(pid, user, some && goesOn && stuck.Noted(m.root, of))
 	}
 }
 

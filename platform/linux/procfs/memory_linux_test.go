@@ -141,13 +141,6 @@ func TestOneUsersStuckProcessesDoNotHideOthers(t *testing.T) {
 	})
 }
 
-// noting is a reader that notes what is stuck below root, of processes that are directories there.
-func noting(root string) FS {
-	fs := New(root)
-	fs.apart.fd = func() (int, error) { return 0, errors.ErrUnsupported }
-	return fs
-}
-
 // What one run waits for, the next leaves alone, and counts it with what is its user's, until that can be read.
 func TestWhatAnEarlierRunWaitsForIsNotAsked(t *testing.T) {
 	files := map[string]string{"run/keep": ""}
@@ -159,8 +152,8 @@ func TestWhatAnEarlierRunWaitsForIsNotAsked(t *testing.T) {
 	root := testenv.Plant(t, files)
 	end := make(chan struct{})
 	hang := func(int) ([]byte, error) { <-end; return nil, nil }
-	readEach(noting(root).stats, pids[:maxStuckUser], of(1000), hang)
-	fs := noting(root)
+	readEach(New(root).stats, pids[:maxStuckUser], of(1000), hang)
+	fs := New(root)
 	read := func(int) ([]byte, error) { return []byte("x"), nil }
 	for pid, o := range readEach(fs.stats, pids, of(1000), read) {
 		if !errors.Is(o.err, ErrStuck) {
@@ -174,7 +167,7 @@ func TestWhatAnEarlierRunWaitsForIsNotAsked(t *testing.T) {
 	if err := errors.Join(os.Rename(filepath.Join(root, "proc/0"), filepath.Join(root, "gone")), os.Mkdir(filepath.Join(root, "proc/0"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if raw, err := noting(root).stats.readOne(0, of(0), read); string(raw) != "x" || err != nil {
+	if raw, err := New(root).stats.readOne(0, of(0), read); string(raw) != "x" || err != nil {
 		t.Errorf("root's new process: %q, %v", raw, err)
 	}
 	close(end)
@@ -193,7 +186,7 @@ func TestNotesOfEndedProcessesRefuseNothing(t *testing.T) {
 		files[fmt.Sprintf("proc/%d/keep", pid)] = ""
 	}
 	root := testenv.Plant(t, files)
-	fs := noting(root)
+	fs := New(root)
 	for pid := range mostStuck + 1 {
 		thing, _ := fs.Thing(pid)
 		defer stuck.Note(root, thing)()
@@ -225,19 +218,16 @@ func TestNobodyIsRefusedForWhatHasEnded(t *testing.T) {
 	})
 }
 
-// A process that answers in the moment in which it is given up is the one that is told, and noted.
-func TestEachProcessIsEitherReadOrGivenUp(t *testing.T) {
+// One that answers in the moment in which it is given up is not told for ever, nor another in its place.
+func TestWhatAnswersAsItIsGivenUpIsNotLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemoryReader()
-		m.each = 2 * leastPatience
-		late := func(pid int) (int, error) { <-time.After(m.each); return pid, nil }
-		for range 50 {
-			readEach(m, []int{1, 2, 3, 4, 5}, of(1000), late)
+		m := newReader(leastPatience, maxStuck)
+		late := func(pid int) (int, error) { <-time.After(leastPatience); return pid, nil }
+		for round := range 20_000 {
+			readOnce(m, []int{1, 2}, of(0), late)
 			synctest.Wait()
-			time.Sleep(readPatience)
-			synctest.Wait()
-			if m.stuck() != 0 || m.byUser[1000] != 0 {
-				t.Fatalf("%d are stuck though all have answered", m.stuck())
+			if m.stuck() != 0 {
+				t.Fatalf("round %d: %v are left", round, m.pids)
 			}
 		}
 	})

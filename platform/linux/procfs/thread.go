@@ -51,10 +51,9 @@ func (f FS) Together(tid, other int) error {
 
 // listedThread finds a thread in one listing.
 func (f FS) listedThread(pid int) (int, error) {
-	of := []string{strconv.Itoa(pid), "task"}
-	dir, err := os.Open(f.path(of...))
+	dir, err := f.Open(pid, "task")
 	if err != nil {
-		return 0, f.named(err, of...)
+		return 0, err
 	}
 	defer dir.Close() //nolint:errcheck // only read from
 	names, err := dir.Readdirnames(maxTasks)
