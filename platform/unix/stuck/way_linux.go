@@ -18,44 +18,72 @@ const (
 // directory on it, or ErrEarlier where a run waits for one. Links of /proc lead where their text says: into what a
 // process holds nobody looks for this.
 func (w *Way) Follow(root, path string) (device, inode uint64, err error) {
-	at, noted := walker{fd: unix.AT_FDCWD}, AnyDirectory(root)
-	defer func() { at.close() }()
-	if err := at.enter(root); err != nil {
+	t := trip{way: w, root: root, at: walker{fd: unix.AT_FDCWD}, names: split(path), noted: AnyDirectory(root)}
+	defer func() { t.at.close() }()
+	if err := t.at.enter(root); err != nil {
 		return 0, 0, err
 	}
-	names := split(path)
-	for links := 0; ; {
-		of := Directory(at.device, at.inode)
-		if noted && Noted(root, of) {
-			return 0, 0, ErrEarlier
+	for goesOn := true; goesOn; {
+		if err := t.arrive(); err != nil {
+			return 0, 0, err
 		}
-		w.at.Store(int64(of))
-		if len(names) == 0 {
-			break
+		if goesOn, err = t.step(); err != nil {
+			return 0, 0, err
 		}
-		next, err := at.open(names[0], w)
-		if err != nil {
-			break // there is no more of it, which the look tells
-		}
-		names = names[1:]
-		if !next.directory {
-			target, absolute := next.target()
-			next.close()
-			if links++; target == nil || links > maxLinks {
-				break
-			}
-			names = slices.Concat(target, names)
-			if absolute {
-				if err := at.enter(root); err != nil {
-					return 0, 0, err
-				}
-			}
-			continue
-		}
-		at.close()
-		at = next
 	}
-	return at.device, at.inode, nil
+	return t.at.device, t.at.inode, nil
+}
+
+// A trip is a way while it is gone.
+type trip struct {
+	way   *Way
+	root  string
+	at    walker
+	names []string // that are still to come
+	links int      // that were followed
+	noted bool     // whether runs wait for any directory
+}
+
+// arrive tells where the next name is looked up.
+func (t *trip) arrive() error {
+	of := Directory(t.at.device, t.at.inode)
+	if t.noted && Noted(t.root, of) {
+		return ErrEarlier
+	}
+	t.way.at.Store(int64(of))
+	return nil
+}
+
+// step goes to the next name. Where there is none, or no more of the path, which the look tells, the way has ended.
+func (t *trip) step() (goesOn bool, err error) {
+	if len(t.names) == 0 {
+		return false, nil
+	}
+	next, err := t.at.open(t.names[0], t.way)
+	if err != nil {
+		return false, nil //nolint:nilerr // see above
+	}
+	t.names = t.names[1:]
+	if !next.directory {
+		return t.follow(next)
+	}
+	t.at.close()
+	t.at = next
+	return true, nil
+}
+
+// follow has the text of a link take the place of its name.
+func (t *trip) follow(link walker) (goesOn bool, err error) {
+	defer link.close()
+	target, absolute := link.target()
+	if t.links++; target == nil || t.links > maxLinks {
+		return false, nil
+	}
+	t.names = slices.Concat(target, t.names)
+	if absolute {
+		err = t.at.enter(t.root)
+	}
+	return true, err
 }
 
 func split(path string) []string {
