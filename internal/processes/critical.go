@@ -98,7 +98,7 @@ func (p *Termination) under(ctx context.Context, rule CriticalRule) bool {
 	case f.ownedBy(rule.Accounts):
 		return f.runs(rule.Names) && (file.System || err != nil)
 	default:
-		return rule.SystemFile && f.runs(rule.Names) && file.System && !f.inService()
+		return rule.SystemFile && f.runs(rule.Names) && file.System && (!f.inService() || p.servedBy(ctx, rule.Names))
 	}
 }
 
@@ -117,8 +117,8 @@ func (f Facts) runs(names []string) bool {
 }
 
 // protectedByName says whether the configuration protects a process: by its program, which has to be a file of the
-// system and not one that somebody has started in a service of another, by the unit of the system that it belongs to, or
-// by the name that root gave it.
+// system, by the unit of the system that it belongs to, or by the name that root gave it. It protects a service only by a
+// program that this is there for: anybody who has programs run in it may have started another.
 func (p *Termination) protectedByName(ctx context.Context) bool {
 	f, names := p.facts, p.protected
 	if u := f.Unit; !u.User && u.Name != "" && slices.ContainsFunc(names, func(n string) bool { return u.Name == n || u.Name == n+".service" }) {
@@ -131,7 +131,7 @@ func (p *Termination) protectedByName(ctx context.Context) bool {
 	if f.UserID == 0 {
 		return f.namedByRoot(file, names) || err != nil
 	}
-	return f.Program() != "" && f.runs(names) && file.System && (!f.inService() || p.servedBy(ctx, names))
+	return f.Program() != "" && f.runs(names) && file.System && (!p.along || !f.inService() || p.servedBy(ctx, names))
 }
 
 // servedBy says whether the main process of the service that a process belongs to has one of the names. One that cannot

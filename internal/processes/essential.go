@@ -15,22 +15,28 @@ type Ending struct {
 	Carries   bool // it is known whose sessions it carries
 }
 
-// lookLimit is how long processes of people are looked at that end along with another; those beyond count as nothing,
-// or anybody could make a program impossible to end by what it starts.
+// lookLimit is how long processes of people are looked at that end along with another, their open files
+// aside; those beyond count as nothing, or anybody could make a program impossible to end by what it starts.
 const lookLimit = 2 * time.Second
 
 // Essential finds the first process that must not end along with another, says why, and names it for a sentence; why is
 // empty if all may. One that is gone may, and one that nobody gets to read: users have such in any service that runs
 // theirs. protected are names that the configuration protects. An error is about the process with the PID.
 func Essential(ctx context.Context, source TerminationSource, list []Ending, protected []string) (pid int, who, why string, err error) {
-	began := time.Now()
 	held, facts := map[int]*Termination{}, map[int]*Facts{}
+	var took time.Duration // for people's
+	spend := func(p *Termination, began time.Time) {
+		if person(p.facts.UserID) {
+			took += time.Since(began)
+		}
+	}
 	defer func() {
 		for _, p := range held {
 			p.Close()
 		}
 	}()
 	for _, e := range list {
+		began := time.Now()
 		p, err := hold(ctx, source, e.PID)
 		if errors.Is(err, ErrNoProcess) || errors.Is(err, ErrHeldUp) {
 			continue
@@ -38,17 +44,20 @@ func Essential(ctx context.Context, source TerminationSource, list []Ending, pro
 		if err != nil {
 			return e.PID, "", "", err
 		}
-		p.protected, held[e.PID], facts[e.PID] = protected, p, &p.facts
+		p.protected, p.along, held[e.PID], facts[e.PID] = protected, true, p, &p.facts
+		spend(p, began)
 	}
 	source.Holdings(ctx, facts, false)
 	for _, e := range list {
 		p, found := held[e.PID]
-		if !found || person(p.facts.UserID) && time.Since(began) > lookLimit {
+		if !found || person(p.facts.UserID) && took > lookLimit {
 			continue
 		}
+		began := time.Now()
 		if why, err := p.essential(ctx, e); err != nil || why != "" {
 			return e.PID, p.who(), why, err
 		}
+		spend(p, began)
 	}
 	return 0, "", "", ctx.Err()
 }

@@ -36,6 +36,20 @@ func (s slow) Facts(ctx context.Context) (Facts, error) {
 	return s.victim.Facts(ctx)
 }
 
+// What an account of the system has takes no time from people's.
+func TestWhatTheSystemMakesDearHidesNobodys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &victim{parents: map[int]Pinned{303: &victim{facts: []Facts{{Name: "x", UserID: 1500, Watchdog: "/dev/watchdog"}}}}}
+		list := []Ending{{PID: 300}, {PID: 301}, {PID: 302}, {PID: 303}}
+		for pid := 300; pid < 303; pid++ {
+			v.parents[pid] = slow{&victim{facts: []Facts{{Name: "x", UserID: 33}}}}
+		}
+		if pid, _, why, err := Essential(t.Context(), v, list, nil); pid != 303 || why == "" || err != nil {
+			t.Errorf("%d %s, %v", pid, why, err)
+		}
+	})
+}
+
 // Whoever makes their processes dear to look at does not keep what they end with.
 func TestWhatPeopleMakeDearIsGivenUp(t *testing.T) {
 	for uid, want := range map[int]int{1500: 0, 33: 303} {

@@ -81,6 +81,7 @@ type Termination struct {
 	source      TerminationSource
 	target      Target
 	protected   []string
+	along       bool // it is looked at because it would end along with another
 	pinned      Pinned
 	facts       Facts
 	carries     *sessions.Claim // the sessions of others that end with it; nil for none

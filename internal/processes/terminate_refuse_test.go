@@ -129,8 +129,8 @@ func TestProtectedNamesAreNotTakenOnTrust(t *testing.T) {
 	}
 }
 
-// Who has got into a service, or has programs run by one, starts what they like of the system's programs there: neither
-// they nor the service become impossible to end by that.
+// Who has got into a service, or has programs run by one, starts what they like of the system's programs there: the
+// service does not become impossible to end by that, nor do they, but for what the configuration names.
 func TestNamesInAServiceOfAnother(t *testing.T) {
 	web := Unit{Name: "apache2.service", Service: true}
 	for what, c := range map[string]struct {
@@ -138,19 +138,21 @@ func TestNamesInAServiceOfAnother(t *testing.T) {
 		uid     int
 		unit    Unit
 		main    Facts
-		want    bool
+		want    bool // of itself
+		along   bool // with another
 	}{
-		"a desktop in its session":          {"sway", 1500, Unit{Name: "session-3.scope"}, Facts{}, true},
-		"a desktop of a user's manager":     {"sway", 1500, Unit{Name: "sway.service", User: true, Service: true}, Facts{}, true},
-		"beside that manager":               {"sway", 1500, Unit{Name: "user@1500.service", Service: true, Manager: true}, Facts{}, true},
-		"a desktop without units":           {"sway", 1500, Unit{}, Facts{}, true},
-		"a desktop in a service":            {"sway", 33, web, Facts{Name: "apache2"}, false},
-		"one of a person there":             {"sway", 1500, Unit{Name: "cron.service", Service: true}, Facts{Name: "cron"}, false},
-		"a database in its service":         {"postgres", 104, Unit{Name: "db.service", Service: true}, Facts{Name: "postgres"}, true},
-		"a database in another's":           {"postgres", 33, web, Facts{Name: "apache2"}, false},
-		"one of a person in another's":      {"postgres", 1500, web, Facts{Name: "apache2"}, false},
-		"a database in a person's session":  {"postgres", 1500, Unit{Name: "session-3.scope"}, Facts{}, true},
-		"a database of root's in another's": {"postgres", 0, web, Facts{Name: "apache2"}, true},
+		"a desktop in its session":          {"sway", 1500, Unit{Name: "session-3.scope"}, Facts{}, true, true},
+		"a desktop of a user's manager":     {"sway", 1500, Unit{Name: "sway.service", User: true, Service: true}, Facts{}, true, true},
+		"beside that manager":               {"sway", 1500, Unit{Name: "user@1500.service", Service: true, Manager: true}, Facts{}, true, true},
+		"a desktop without units":           {"sway", 1500, Unit{}, Facts{}, true, true},
+		"a desktop in a service":            {"sway", 33, web, Facts{Name: "apache2"}, false, false},
+		"a kiosk, which is that service":    {"sway", 1500, Unit{Name: "kiosk.service", Service: true}, Facts{Name: "sway"}, true, true},
+		"one of a person there":             {"sway", 1500, Unit{Name: "cron.service", Service: true}, Facts{Name: "cron"}, false, false},
+		"a database in its service":         {"postgres", 104, Unit{Name: "db.service", Service: true}, Facts{Name: "postgres"}, true, true},
+		"a database in another's":           {"postgres", 33, web, Facts{Name: "apache2"}, true, false},
+		"one of a person in another's":      {"postgres", 1500, web, Facts{Name: "apache2"}, true, false},
+		"a database in a person's session":  {"postgres", 1500, Unit{Name: "session-3.scope"}, Facts{}, true, true},
+		"a database of root's in another's": {"postgres", 0, web, Facts{Name: "apache2"}, true, true},
 	} {
 		v := killable()
 		v.systemFile, v.policy = true, RestartPolicy{MainPID: worker}
@@ -161,7 +163,7 @@ func TestNamesInAServiceOfAnother(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 		v.reads = 0
-		if _, _, why, err := Essential(t.Context(), v, []Ending{{PID: 4242}}, protected); (why != "") != c.want || err != nil {
+		if _, _, why, err := Essential(t.Context(), v, []Ending{{PID: 4242}}, protected); (why != "") != c.along || err != nil {
 			t.Errorf("%s, with another: %q, %v", what, why, err)
 		}
 	}
