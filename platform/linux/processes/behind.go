@@ -114,16 +114,19 @@ func (t *Terminator) answersIn(ctx context.Context, s nameServer, pid int, first
 	return found
 }
 
-// dependedOn returns them as they were at most a second ago.
+// dependedOn returns them as they were at most a second ago. What a caller that went away has not read is nobody's.
 func (t *Terminator) dependedOn(ctx context.Context) containers {
 	n := &t.near
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.at.IsZero() || time.Since(n.at) >= recent {
-		n.last = t.readContainers(ctx)
-		n.at = time.Now()
+	if !n.at.IsZero() && time.Since(n.at) < recent {
+		return n.last
 	}
-	return n.last
+	all := t.readContainers(ctx)
+	if ctx.Err() == nil {
+		n.last, n.at = all, time.Now()
+	}
+	return all
 }
 
 // readContainers finds the containers that name servers and gateways of this machine are in.

@@ -76,20 +76,22 @@ type Found struct {
 
 // Containers looks into those of this machine that neighbours are in, each for its neighbour. None counts as one that a
 // neighbour is in without its address, whoever sends packets from that.
-func (r *Reader) Containers(ctx context.Context, neighbours []tunnels.Hop) ([]Found, error) {
+func (r *Reader) Containers(ctx context.Context, neighbours []tunnels.Hop) (list []Found, unread error) {
 	pass := r.reading(nil)
 	defer pass.leave()
 	if _, _, err := pass.begin(ctx); err != nil {
 		return nil, err
 	}
-	list, sockets := make([]Found, len(neighbours)), map[sessions.Space][]sessions.Socket{}
+	list = make([]Found, len(neighbours))
+	sockets := map[sessions.Space][]sessions.Socket{}
 	for i, at := range neighbours {
 		c, on, err := pass.container(ctx, at)
 		if errors.Is(err, errEmpty) || errors.Is(err, errOthers) || !on {
 			continue
 		}
 		if err != nil && len(c.Processes) == 0 {
-			return nil, err
+			unread = errors.Join(unread, err)
+			continue
 		}
 		if sockets[c.Space] == nil {
 			sockets[c.Space] = c.Sockets
@@ -97,7 +99,7 @@ func (r *Reader) Containers(ctx context.Context, neighbours []tunnels.Hop) ([]Fo
 		c.Sockets = sockets[c.Space]
 		list[i] = Found{c, err}
 	}
-	return list, nil
+	return list, unread
 }
 
 // addressesIn lists those of a network namespace, once.

@@ -6,6 +6,7 @@ package tunnels
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -58,8 +59,8 @@ func (w *walk) linksTo(to Hop) (list []int, err error) {
 		return known, err
 	}
 	routes, err := w.kernel.routesTo(to.Address, netip.Addr{})
-	if err != nil {
-		return nil, nil // nothing leaves for it
+	if err != nil && !unrouted(err) {
+		return nil, fmt.Errorf("find the route to %s: %w", to.Address, err)
 	}
 	for _, route := range routes {
 		if slices.Contains(known, route.LinkIndex) && len(route.Gw) == 0 && route.Via == nil {
@@ -67,6 +68,12 @@ func (w *walk) linksTo(to Hop) (list []int, err error) {
 		}
 	}
 	return list, nil
+}
+
+// unrouted reports whether nothing leaves for an address: there is no route, or one of type unreachable, prohibit or
+// blackhole (ip-route(8)).
+func unrouted(err error) bool {
+	return slices.ContainsFunc([]unix.Errno{unix.ENETUNREACH, unix.EHOSTUNREACH, unix.EACCES, unix.EINVAL}, func(e unix.Errno) bool { return errors.Is(err, e) })
 }
 
 // named finds the interface of a zone, which is its name or its number.

@@ -5,6 +5,7 @@
 package tunnels
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"sentinel/internal/testenv"
 )
@@ -87,5 +89,17 @@ func TestNeighborsInOtherNamespacesAreFound(t *testing.T) {
 		if got, err := r.Behind(t.Context(), Hop{netip.MustParseAddr(c.host), c.link}); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s behind %d: %v, %v, want %v", c.host, c.link, got, err, c.want)
 		}
+	}
+	// What could not be asked is not taken for no route, which is of a kind.
+	run(t, "ip neigh add 198.51.100.5 lladdr 02:00:00:00:00:02 dev va", "ip neigh add 198.51.100.6 lladdr 02:00:00:00:00:02 dev va", "ip neigh add 198.51.100.7 lladdr 02:00:00:00:00:02 dev va",
+		"ip route add blackhole 198.51.100.5", "ip route add prohibit 198.51.100.6", "ip route add unreachable 198.51.100.7")
+	for _, host := range []string{"198.51.100.5", "198.51.100.6", "198.51.100.7"} {
+		if got, err := r.Behind(t.Context(), Hop{Address: netip.MustParseAddr(host)}); err != nil || got != nil {
+			t.Errorf("%s: %v, %v", host, got, err)
+		}
+	}
+	r.kernel.routesTo = func(netip.Addr, netip.Addr) ([]netlink.Route, error) { return nil, unix.ENOBUFS }
+	if got, err := r.Behind(t.Context(), Hop{Address: netip.MustParseAddr("10.1.0.2")}); !errors.Is(err, unix.ENOBUFS) {
+		t.Errorf("not asked: %v, %v", got, err)
 	}
 }
