@@ -37,6 +37,7 @@ func (f *finder) waysOf(p proxy) ways {
 	return once(f.ways, p, func() (list ways) {
 		for _, id := range f.held(p.pid) {
 			switch k := f.sockets[id]; {
+			case f.handedIn(k, p.pid):
 			case k.Protocol != "tcp" && (p.use == tcpOnly || p.use == tcpAndProvenUDP && f.unanswered(k)):
 			case !f.inside(k):
 				list.first = append(list.first, id)
@@ -47,6 +48,12 @@ func (f *finder) waysOf(p proxy) ways {
 		list.then = f.acceptedOf(list.local)
 		return list
 	})
+}
+
+// handedIn reports whether a process of the system holds a socket that neither it nor root made: whoever may send it
+// messages, as anybody may to a message bus, leaves descriptors with it (SCM_RIGHTS of unix(7)).
+func (f *finder) handedIn(k Socket, pid int) bool {
+	return k.UID > 0 && f.ofSystem(pid) && k.UID != f.describe(pid).UID
 }
 
 // unanswered reports whether nothing shows that the other end of a socket has answered: to connect a UDP socket

@@ -70,6 +70,8 @@ func TestTheCallersSessionIsFollowedOverUnixSockets(t *testing.T) {
 		"one of somebody else":      {"root", func(m *machine) { m.front(40, "mallory", 200) }, without},
 		"one that lends an account": {"root", func(m *machine) { m.front(40, "_proxy", 200); m.lend(40) }, without},
 		"one of the caller's":       {"ann", func(m *machine) { m.front(40, "ann", 200) }, "203.0.113.7 possibly own, 203.0.113.9 own"},
+		"what it accepted itself":   {"root", func(m *machine) { m.front(40, "_proxy", 200); m.Sockets[len(m.Sockets)-1].UID = uidOf("_proxy") }, "203.0.113.7 possibly own, 203.0.113.9 own"},
+		"what a user left with it":  {"root", func(m *machine) { m.front(40, "_bus", 200); m.Sockets[len(m.Sockets)-1].UID = uidOf("mallory") }, without},
 		"a program that calls":      {"root", func(m *machine) { m.process(40, 1, "client", "root", "", 200) }, without},
 		"a browser of the caller's": {"ann", func(m *machine) {
 			m.tcp(43, "192.0.2.1:50000", "203.0.113.9:443")
