@@ -125,13 +125,7 @@ func Listeners(ctx context.Context, source Source, gaps *answer.Gaps) ([]Listene
 // walking the file descriptors of all processes, the most expensive part of the
 // whole answer.
 func owned(ctx context.Context, source Source, flows, listening []Socket, gaps *answer.Gaps) map[uint64]Owner {
-	var ids []uint64
-	for _, s := range slices.Concat(flows, listening) {
-		if s.ID != 0 {
-			ids = append(ids, s.ID)
-		}
-	}
-	owners, denied, err := source.Owners(ctx, ids)
+	owners, denied, err := source.Owners(ctx, slices.Concat(flows, listening))
 	for _, list := range []struct {
 		field   string
 		sockets []Socket

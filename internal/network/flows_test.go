@@ -37,8 +37,10 @@ func (m *machine) Sockets(_ context.Context, visit func(Socket)) error {
 	return m.socketsErr
 }
 
-func (m *machine) Owners(_ context.Context, ids []uint64) (map[uint64]Owner, bool, error) {
-	m.asked = append(m.asked, ids...)
+func (m *machine) Owners(_ context.Context, sockets []Socket) (map[uint64]Owner, bool, error) {
+	for _, s := range sockets {
+		m.asked = append(m.asked, s.ID)
+	}
 	return m.owners, m.denied, m.ownersErr
 }
 

@@ -90,10 +90,10 @@ type Source interface {
 	// Sockets calls visit for every TCP, UDP and UDP-Lite socket in the caller's network
 	// namespace.
 	Sockets(ctx context.Context, visit func(Socket)) error
-	// Owners finds the processes behind the sockets with the given ids. denied says
+	// Owners finds the processes behind sockets, by their ID; one without has none. denied says
 	// that some processes could not be inspected; those that had too many files to inspect are a
 	// [SkippedError] beside the owners that were found.
-	Owners(ctx context.Context, ids []uint64) (owners map[uint64]Owner, denied bool, err error)
+	Owners(ctx context.Context, sockets []Socket) (owners map[uint64]Owner, denied bool, err error)
 	// Interfaces reads the counters of all interfaces.
 	Interfaces(ctx context.Context) ([]Interface, error)
 }

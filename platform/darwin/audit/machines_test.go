@@ -67,10 +67,10 @@ func (s sockets) Sockets(_ context.Context, visit func(network.Socket)) error {
 	return nil
 }
 
-func (s sockets) Owners(_ context.Context, ids []uint64) (map[uint64]network.Owner, bool, error) {
+func (s sockets) Owners(_ context.Context, list []network.Socket) (map[uint64]network.Owner, bool, error) {
 	owners := map[uint64]network.Owner{}
 	for i, address := range []string{"*:22", "0.0.0.0:5432", "[::]:11434", "192.0.2.5:8080", "127.0.0.1:6379", "0.0.0.0:51000"} {
-		if id := uint64(i + 1); s[address] != "" && len(ids) > 0 {
+		if id := uint64(i + 1); s[address] != "" && len(list) > 0 {
 			owners[id] = network.Owner{PID: 100 + i, Name: s[address]}
 		}
 	}

@@ -25,7 +25,7 @@ func (l listening) Sockets(_ context.Context, visit func(network.Socket)) error 
 	return nil
 }
 
-func (listening) Owners(context.Context, []uint64) (map[uint64]network.Owner, bool, error) {
+func (listening) Owners(context.Context, []network.Socket) (map[uint64]network.Owner, bool, error) {
 	return map[uint64]network.Owner{1: {PID: 700, Name: "ControlCenter"}}, false, nil
 }
 

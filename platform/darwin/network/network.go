@@ -127,17 +127,18 @@ func (s *Source) lsofSockets(ctx context.Context, cause error) ([]netstat.Socket
 	return rows, nil
 }
 
-// Owners implements [network.Source]; ids are those of the last call of Sockets. denied is always
+// Owners implements [network.Source]; sockets are those of the last call of Sockets. denied is always
 // false: netstat reports the processes of other users even without root.
-func (s *Source) Owners(ctx context.Context, ids []uint64) (map[uint64]network.Owner, bool, error) {
-	owners := make(map[uint64]network.Owner, len(ids))
-	if len(ids) == 0 {
+func (s *Source) Owners(ctx context.Context, sockets []network.Socket) (map[uint64]network.Owner, bool, error) {
+	owners := make(map[uint64]network.Owner, len(sockets))
+	if len(sockets) == 0 {
 		return owners, false, nil
 	}
 	holders, err := s.holders(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range ids {
+	for _, k := range sockets {
+		id := k.ID
 		if id == 0 || id > uint64(len(s.rows)) {
 			continue
 		}

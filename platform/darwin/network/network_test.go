@@ -55,12 +55,12 @@ func TestConnections(t *testing.T) {
 
 func TestRootBelievesTheHolderOfASocket(t *testing.T) {
 	source := New(play(t, "tcp", "udp", "lsof"), 0)
-	var ids []uint64
-	err := source.Sockets(t.Context(), func(s network.Socket) { ids = append(ids, s.ID) })
-	if err != nil || len(ids) != 6 {
-		t.Fatal(ids, err)
+	var list []network.Socket
+	err := source.Sockets(t.Context(), func(s network.Socket) { list = append(list, s) })
+	if err != nil || len(list) != 6 {
+		t.Fatal(list, err)
 	}
-	owners, denied, err := source.Owners(t.Context(), append(ids, 4711))
+	owners, denied, err := source.Owners(t.Context(), append(list, network.Socket{ID: 4711}))
 	if denied || err != nil || owners[5] != (network.Owner{PID: 1733, Name: "Google Chrome Helper"}) || owners[4] != (network.Owner{}) {
 		t.Errorf("%v, %v, %v", owners, denied, err)
 	}

@@ -53,9 +53,10 @@ func (d testSockets) Sockets(_ context.Context, visit func(network.Socket)) erro
 	return nil
 }
 
-func (d testSockets) Owners(_ context.Context, ids []uint64) (map[uint64]network.Owner, bool, error) {
+func (d testSockets) Owners(_ context.Context, list []network.Socket) (map[uint64]network.Owner, bool, error) {
 	owners := map[uint64]network.Owner{}
-	for _, id := range ids {
+	for _, k := range list {
+		id := k.ID
 		if one := d[id-1]; one.owner != "" {
 			owners[id] = network.Owner{PID: int(100 + id), Name: one.owner}
 		}

@@ -110,7 +110,7 @@ func (m *Manager) fromSockets(ctx context.Context, d *firewall.OpenPorts) (servi
 	if err != nil {
 		return false, []error{fmt.Errorf("read the sockets: %w", err)}
 	}
-	owners, denied, err := m.sockets.network.Owners(ctx, ids(listening, sessions))
+	owners, denied, err := m.sockets.network.Owners(ctx, slices.Concat(listening, sessions))
 	if err == nil && denied {
 		err = errors.New("not every process can be looked at")
 	}
@@ -249,18 +249,6 @@ func (m *Manager) incoming(listening, established []network.Socket) []network.So
 		}
 	}
 	return list
-}
-
-func ids(lists ...[]network.Socket) []uint64 {
-	var all []uint64
-	for _, list := range lists {
-		for _, s := range list {
-			if s.ID != 0 {
-				all = append(all, s.ID)
-			}
-		}
-	}
-	return all
 }
 
 // isSSH recognises the servers of remote sessions by name and by their user:

@@ -51,7 +51,7 @@ func (m *machine) Sockets(_ context.Context, visit func(network.Socket)) error {
 	return m.socketsErr
 }
 
-func (m *machine) Owners(_ context.Context, ids []uint64) (map[uint64]network.Owner, bool, error) {
+func (m *machine) Owners(context.Context, []network.Socket) (map[uint64]network.Owner, bool, error) {
 	return m.owners, m.denied, m.ownersErr
 }
 

@@ -189,12 +189,14 @@ func stateOf(protocol network.Protocol, state uint8) network.State {
 }
 
 // Owners implements [network.Source].
-func (s *Source) Owners(ctx context.Context, ids []uint64) (map[uint64]network.Owner, bool, error) {
-	wanted := make(map[uint64]bool, len(ids))
-	for _, id := range ids {
-		wanted[id] = true
+func (s *Source) Owners(ctx context.Context, sockets []network.Socket) (map[uint64]network.Owner, bool, error) {
+	makers := make(map[uint64]int, len(sockets))
+	for _, k := range sockets {
+		if k.ID != 0 {
+			makers[k.ID] = k.UID
+		}
 	}
-	found, err := s.proc.SocketOwners(ctx, wanted)
+	found, err := s.proc.SocketOwners(ctx, makers)
 	owners := make(map[uint64]network.Owner, len(found.ByInode))
 	for inode, h := range found.ByInode {
 		owners[inode] = network.Owner{PID: h.PID, Name: h.Name}

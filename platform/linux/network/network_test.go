@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -179,7 +180,7 @@ func TestAddressesAreUnmappedAndZonesNamed(t *testing.T) {
 }
 
 func TestOwnersOfFixtureSocketsAreNamed(t *testing.T) {
-	got, denied, err := New(hosts+"laptop").Owners(t.Context(), []uint64{40112, 40120, 20602, 5})
+	got, denied, err := New(hosts+"laptop").Owners(t.Context(), []network.Socket{{ID: 40112}, {ID: 40120}, {ID: 20602}, {ID: 5}, {}})
 	want := map[uint64]network.Owner{40112: {PID: 2107, Name: "firefox-esr"}, 40120: {PID: 2354, Name: "mysqldump"}, 20602: {PID: 802, Name: "sshd"}}
 	if diff := cmp.Diff(want, got); diff != "" || denied || err != nil {
 		t.Errorf("denied %v, %v\n%s", denied, err, diff)
@@ -208,17 +209,41 @@ func write(t *testing.T, files map[string]string) string {
 	return root
 }
 
+// Anybody leaves a socket with a message bus, which has a low PID: what a user made is the user's where they hold it, too.
+func TestWhoMadeASocketOwnsItBeforeWhoHoldsIt(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	files, users := map[string]string{"proc/1/stat": ""}, map[int]int{33: 101, 61: 1500, 70: 1501}
+	for pid, uid := range users {
+		files[fmt.Sprintf("proc/%d/fd/3", pid)] = "-> socket:[7]"
+		files[fmt.Sprintf("proc/%d/stat", pid)] = fmt.Sprintf("%d (of%d) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 2 0 100 0\n", pid, uid)
+	}
+	root := write(t, files)
+	for pid, uid := range users {
+		if err := os.Chown(filepath.Join(root, "proc", strconv.Itoa(pid)), uid, uid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for maker, want := range map[int]network.Owner{0: {PID: 33, Name: "of101"}, 101: {PID: 33, Name: "of101"}, 1500: {PID: 61, Name: "of1500"}, 1501: {PID: 70, Name: "of1501"}, 1502: {PID: 33, Name: "of101"}} {
+		got, _, err := New(root).Owners(t.Context(), []network.Socket{{ID: 7, UID: maker}})
+		if err != nil || got[7] != want {
+			t.Errorf("made by %d: %+v, %v; want %+v", maker, got[7], err, want)
+		}
+	}
+}
+
 func TestOwnerThatEndedHidesNoOther(t *testing.T) {
 	files := map[string]string{"proc/1/fd/3": "-> socket:[1]"}
 	for pid := 10; pid < 20; pid++ {
 		files[fmt.Sprintf("proc/%d/fd/3", pid)] = fmt.Sprintf("-> socket:[%d]", pid)
 	}
 	files["proc/15/stat"] = "15 (left) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 2 0 100 0\n"
-	ids := []uint64{1}
+	list := []network.Socket{{ID: 1}}
 	for id := range uint64(10) {
-		ids = append(ids, 10+id)
+		list = append(list, network.Socket{ID: 10 + id})
 	}
-	got, _, err := New(write(t, files)).Owners(t.Context(), ids)
+	got, _, err := New(write(t, files)).Owners(t.Context(), list)
 	if diff := cmp.Diff(map[uint64]network.Owner{15: {PID: 15, Name: "left"}}, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}

@@ -44,17 +44,16 @@ func (*Machine) Networks(context.Context) ([]netip.Prefix, error) {
 // Listeners implements [portscan.Machine]. ports are in ascending order.
 func (m *Machine) Listeners(ctx context.Context, ports []uint16) ([]portscan.Listener, bool, error) {
 	var found []network.Socket
-	var ids []uint64
 	err := m.sockets.Sockets(ctx, func(s network.Socket) {
 		_, wanted := slices.BinarySearch(ports, s.Local.Port())
 		if wanted && s.Protocol == network.TCP && s.State == network.Listen && len(found) < maxListeners {
-			found, ids = append(found, s), append(ids, s.ID)
+			found = append(found, s)
 		}
 	})
 	if err != nil {
 		return nil, false, err
 	}
-	owners, denied, err := m.sockets.Owners(ctx, ids)
+	owners, denied, err := m.sockets.Owners(ctx, found)
 	list := make([]portscan.Listener, len(found))
 	for i, s := range found {
 		list[i] = portscan.Listener{Address: s.Local, Exposed: s.Exposed(), PID: owners[s.ID].PID, Name: owners[s.ID].Name}

@@ -111,11 +111,11 @@ func TestUserWithTooManyFilesIsSkippedAndNobodyElse(t *testing.T) {
 		t.Errorf("one after the other, %d processes were cut, and the other user's %v", cut, err)
 	}
 
-	owners, err := live.SocketOwners(t.Context(), map[uint64]bool{quietInode: true, 1 << 40: true})
+	owners, err := live.SocketOwners(t.Context(), map[uint64]int{quietInode: 0, 1 << 40: 0})
 	if owners.ByInode[quietInode].PID != quiet[0] || len(owners.Skipped) != 3 || owners.Denied || err != nil {
 		t.Errorf("%+v, %v", owners, err)
 	}
-	if owners, err := live.SocketOwners(t.Context(), map[uint64]bool{quietInode: true}); len(owners.Skipped) != 0 || err != nil {
+	if owners, err := live.SocketOwners(t.Context(), map[uint64]int{quietInode: 0}); len(owners.Skipped) != 0 || err != nil {
 		t.Errorf("all are found, and yet %+v, %v", owners, err)
 	}
 }

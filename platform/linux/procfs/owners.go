@@ -30,17 +30,27 @@ type Owners struct {
 }
 
 // SocketOwners finds the processes that hold the sockets with the given inodes, as
-// [FS.OpenFiles] reads, and stops as soon as all are found. If several processes share a socket (a
-// server and its forked workers), its owner is the one with the lowest PID among those inspected;
-// parents of owners always are.
-func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (Owners, error) {
-	o := Owners{ByInode: make(map[uint64]Holder, len(inodes))}
-	if len(inodes) == 0 {
+// [FS.OpenFiles] reads, and stops as soon as all are found. makers are the users who made them, which
+// counts for people: anybody leaves descriptors with a message bus, and a socket of theirs belongs to a
+// process of theirs that holds it. If several processes share a socket otherwise (a server and its forked
+// workers), its owner is the one with the lowest PID among those inspected; parents of owners always are.
+func (f FS) SocketOwners(ctx context.Context, makers map[uint64]int) (Owners, error) {
+	o := Owners{ByInode: make(map[uint64]Holder, len(makers))}
+	if len(makers) == 0 {
 		return o, nil
 	}
+	inodes, settled := make(map[uint64]bool, len(makers)), map[uint64]bool{}
+	for inode := range makers {
+		inodes[inode] = true
+	}
 	s, err := f.search(inodes, func(inode uint64, h Holder) {
-		if owner, taken := o.ByInode[inode]; !taken || h.PID < owner.PID {
+		owner, taken := o.ByInode[inode]
+		theirs := f.belongsTo(h.PID, makers[inode])
+		if !taken || theirs && !settled[inode] || theirs == settled[inode] && h.PID < owner.PID {
 			o.ByInode[inode] = h
+		}
+		if theirs {
+			settled[inode] = true
 		}
 	})
 	if err != nil {
@@ -49,7 +59,7 @@ func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (Owners, e
 	defer s.reader.Close()
 	s.reader.unasked = manyUnasked
 	o.Denied = !slices.Contains(s.pids, 1)
-	missing := func() bool { return len(o.ByInode) < len(inodes) }
+	missing := func() bool { return len(settled) < len(inodes) }
 	if o.Skipped, err = s.run(ctx, missing, missing); err != nil {
 		return o, err
 	}
@@ -63,6 +73,11 @@ func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (Owners, e
 		o.Skipped = nil
 	}
 	return o, nil
+}
+
+// belongsTo reports whether a process is of the user who made a socket; who the system's belong to, no user tells.
+func (f FS) belongsTo(pid, maker int) bool {
+	return maker == unknownUser || SystemAccount(maker) || f.Owner(pid) == maker
 }
 
 // SocketHolders finds all processes that hold the sockets with the given inodes, as

@@ -92,9 +92,9 @@ func ready(t *testing.T, input io.Writer, output io.Reader) {
 
 func owners(t *testing.T, inodes ...uint64) map[uint64]int {
 	t.Helper()
-	wanted := map[uint64]bool{}
+	wanted := map[uint64]int{}
 	for _, i := range inodes {
-		wanted[i] = true
+		wanted[i] = os.Getuid()
 	}
 	got, err := New("/").SocketOwners(t.Context(), wanted)
 	if err != nil {
@@ -127,12 +127,12 @@ func TestOwnersOfNothingReadNothing(t *testing.T) {
 	if len(got.ByInode) != 0 || got.Denied || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if _, err := New("/nonexistent").SocketOwners(t.Context(), map[uint64]bool{1: true}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := New("/nonexistent").SocketOwners(t.Context(), map[uint64]int{1: 0}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no /proc: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := New("/").SocketOwners(ctx, map[uint64]bool{1: true}); !errors.Is(err, context.Canceled) {
+	if _, err := New("/").SocketOwners(ctx, map[uint64]int{1: 0}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a caller that left: %v", err)
 	}
 }
@@ -144,7 +144,7 @@ func TestOthersSocketsAreDeniedAndNotUnowned(t *testing.T) {
 	}
 	inode, _ := held(t, 1) // of root
 	testenv.Become(t, testenv.Nobody)
-	got, err := New("/").SocketOwners(t.Context(), map[uint64]bool{inode: true})
+	got, err := New("/").SocketOwners(t.Context(), map[uint64]int{inode: 0})
 	if len(got.ByInode) != 0 || !got.Denied || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -161,7 +161,7 @@ func TestHiddenProcessesAreDeniedAndNotAbsent(t *testing.T) {
 	}
 	inode, children := held(t, 1)
 	testenv.Become(t, testenv.Nobody)
-	got, err := New("/").SocketOwners(t.Context(), map[uint64]bool{inode: true})
+	got, err := New("/").SocketOwners(t.Context(), map[uint64]int{inode: 0})
 	if len(got.ByInode) != 0 || !got.Denied || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}

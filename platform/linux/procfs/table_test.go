@@ -156,9 +156,9 @@ func TestOwnersOfFixtureSockets(t *testing.T) {
 		"container":   {70010: {8, "java"}},
 		"raspberrypi": {5202: {620, "hass"}, 5302: {700, "mosquitto_sub"}}, //nolint:misspell // the name of the program
 	} {
-		wanted := map[uint64]bool{999999: true}
+		wanted := map[uint64]int{999999: 0}
 		for inode := range want {
-			wanted[inode] = true
+			wanted[inode] = 0
 		}
 		got, err := New(hosts+host).SocketOwners(t.Context(), wanted)
 		if diff := cmp.Diff(want, got.ByInode); diff != "" || err != nil || got.Denied || len(got.Skipped) != 0 {

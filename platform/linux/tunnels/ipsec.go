@@ -116,22 +116,22 @@ func covers(n *net.IPNet, a netip.Addr) bool {
 
 // keyExchange adds the program that renews the keys, by the ports of IKE.
 func (w *walk) keyExchange(t *sessions.Tunnel) {
-	inodes := map[uint64]bool{}
+	makers := map[uint64]int{}
 	err := sockdiag.Dump(w.ctx, unix.IPPROTO_UDP, func(s sockdiag.Socket) {
 		if s.Inode != 0 && slices.Contains(ikePorts, s.Local.Port()) && procfs.SystemAccount(s.UID) {
-			inodes[s.Inode] = true
+			makers[s.Inode] = s.UID
 			t.Ports = append(t.Ports, sessions.Port{Protocol: "udp", Number: s.Local.Port()})
 		}
 	})
 	if err != nil {
 		w.errs = append(w.errs, err)
 	}
-	w.hold(t, inodes)
+	w.hold(t, makers)
 }
 
 // hold adds the processes that have the sockets open.
-func (w *walk) hold(t *sessions.Tunnel, inodes map[uint64]bool) {
-	owners, err := w.proc.SocketOwners(w.ctx, inodes)
+func (w *walk) hold(t *sessions.Tunnel, makers map[uint64]int) {
+	owners, err := w.proc.SocketOwners(w.ctx, makers)
 	if err != nil && w.ctx.Err() == nil {
 		w.errs = append(w.errs, err)
 	}

@@ -175,11 +175,11 @@ func (h Host) open(list []Listener) []Listener {
 }
 
 func addOwners(ctx context.Context, source network.Source, list []Listener, unowned func(uid int) string) error {
-	ids := make([]uint64, 0, len(list))
+	sockets := make([]network.Socket, 0, len(list))
 	for _, l := range list {
-		ids = append(ids, l.ID)
+		sockets = append(sockets, l.Socket)
 	}
-	owners, denied, err := source.Owners(ctx, ids)
+	owners, denied, err := source.Owners(ctx, sockets)
 	_, skipped := errors.AsType[*network.SkippedError](err)
 	if err != nil && !skipped {
 		return err

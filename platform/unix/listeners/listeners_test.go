@@ -32,7 +32,7 @@ func (s sockets) Sockets(_ context.Context, visit func(network.Socket)) error {
 	return nil
 }
 
-func (s sockets) Owners(context.Context, []uint64) (map[uint64]network.Owner, bool, error) {
+func (s sockets) Owners(context.Context, []network.Socket) (map[uint64]network.Owner, bool, error) {
 	return s.owners, s.denied, s.err
 }
 
