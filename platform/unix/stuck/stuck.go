@@ -67,8 +67,8 @@ func Call[T any](ctx context.Context, root string, of Thing, limit time.Duration
 }
 
 // Look is [deadline.Call] for a look of a user's at path, which is below root. It returns ErrEarlier, without a look,
-// where a run still waits for a directory on the way there, or for a look of that user's into the directory where the
-// way ends: into what that leads to is for the user to say.
+// where it would wait for a directory on the way there that a run still waits for, or where one waits for a look of that
+// user's into the directory where the way ends: into what that leads to is for the user to say.
 func Look[T any](ctx context.Context, root, path string, uid int, limit time.Duration, look func(context.Context) (T, error)) (T, error) {
 	var w Way
 	return call(ctx, root, w.At, limit, func(ctx context.Context) (none T, err error) {
@@ -78,7 +78,7 @@ func Look[T any](ctx context.Context, root, path string, uid int, limit time.Dur
 			w.at.Store(int64(of))
 			err = notedAs(root, of)
 		}
-		if errors.Is(err, ErrEarlier) {
+		if err := onlyEarlier(err); err != nil {
 			return none, err
 		}
 		return look(ctx)
@@ -114,6 +114,14 @@ func call[T any](ctx context.Context, root string, of func() Thing, limit time.D
 
 func notedAs(root string, of Thing) error {
 	if Noted(root, of) {
+		return ErrEarlier
+	}
+	return nil
+}
+
+// onlyEarlier drops what the look itself tells.
+func onlyEarlier(err error) error {
+	if errors.Is(err, ErrEarlier) {
 		return ErrEarlier
 	}
 	return nil

@@ -135,8 +135,8 @@ func TestALookThatIsGivenUpLeavesOutNoOther(t *testing.T) {
 	testenv.WaitFor(t, "the note goes with the look", func() bool { return !AnyDirectory(root) })
 }
 
-// Where somebody keeps a directory from being searched, it is noted itself: no look of anybody goes there, nor where it
-// is moved, and all others do.
+// Where somebody keeps a directory from being searched, it is noted itself: no look of anybody waits there, nor where it
+// is moved, and all others go on.
 func TestADirectoryThatIsHeldIsNotedItself(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
@@ -167,14 +167,83 @@ func TestADirectoryThatIsHeldIsNotedItself(t *testing.T) {
 	if err := os.Rename(root+"/opt/tools", root+"/opt/moved"); err != nil {
 		t.Fatal(err)
 	}
-	if err := look("/opt/moved/in", 1001); !errors.Is(err, ErrEarlier) {
+	if err := look("/opt/moved/none", 1001); !errors.Is(err, ErrEarlier) {
 		t.Errorf("another user's: %v", err)
 	}
-	for _, path := range []string{"/opt", "/opt/free", "/opt/tools"} {
+	for _, path := range []string{"/opt", "/opt/free", "/opt/tools", "/opt/moved/in"} {
 		if err := look(path, 1001); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	release()
-	testenv.WaitFor(t, "it is free", func() bool { return look("/opt/moved/in", 1001) == nil })
+	testenv.WaitFor(t, "it is free", func() bool { return look("/opt/moved/none", 1001) == nil })
+}
+
+// A user who holds a directory of everybody's, and has a run wait there for a name of their choice, takes nobody out who
+// would not wait: names that the kernel remembers are found, and looked at.
+func TestADirectoryOfAllThatIsHeldTakesNobodyOut(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	deadfuse.Become()
+	testenv.HangGuard(t)
+	root := commonRoot(t)
+	deadfuse.Hold(t, 1000, root)
+	look := func(path string, uid int, limit time.Duration) error {
+		_, err := Look(t.Context(), root, path, uid, limit, func(context.Context) (bool, error) { return true, nil })
+		return err
+	}
+	if err := look("/chosen/by", 1000, 500*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	for _, path := range []string{"/home/ana", "/home/ana/x", "/home/ana/none", "/home", "/"} {
+		if err := look(path, 1001, testenv.HangLimit); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := look("/none", 1001, testenv.HangLimit); !errors.Is(err, ErrEarlier) {
+		t.Errorf("a name that nobody remembers: %v", err)
+	}
+}
+
+// Where the kernel does not say whether a look-up would wait, a directory of root's is not left out, and one of a user is.
+func TestBeforeLinux512OnlyDirectoriesOfUsersAreLeftOut(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	root := commonRoot(t)
+	for _, dir := range []string{"/home", "/home/ana", "/tmp"} {
+		var st unix.Stat_t
+		if err := unix.Stat(root+dir, &st); err != nil {
+			t.Fatal(err)
+		}
+		defer Note(root, Directory(st.Dev, st.Ino))()
+	}
+	for path, want := range map[string]error{"/home/bob/x": nil, "/home": nil, "/home/ana/x": ErrEarlier, "/home/ana": ErrEarlier, "/tmp/x": ErrEarlier} {
+		for _, says := range []unix.Errno{unix.ENOSYS, unix.EINVAL, unix.EPERM} {
+			var err error
+			testenv.Intercept(t, unix.SYS_OPENAT2, func(int) unix.Errno { return says }, func() { _, _, err = new(Way).Follow(root, path) })
+			if !errors.Is(err, want) {
+				t.Errorf("%s, %v: %v", path, says, err)
+			}
+		}
+	}
+}
+
+// commonRoot is one of a file system of the test's own, with homes.
+func commonRoot(t *testing.T) string {
+	t.Helper()
+	const root = "/srv"
+	if err := unix.Mount("m", root, "tmpfs", 0, "mode=0755"); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"/run", "/home/ana/x", "/home/bob/x", "/tmp/x"} {
+		if err := os.MkdirAll(root+dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Chown(root+"/home/ana", 1001, 1001), os.Chmod(root+"/tmp", 0o777|os.ModeSticky)); err != nil {
+		t.Fatal(err)
+	}
+	return root
 }

@@ -3,6 +3,7 @@
 package stuck
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -11,12 +12,13 @@ import (
 
 const (
 	through  = unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	maxLinks = 40 // path_resolution(7)
+	cached   = 0x20 // RESOLVE_CACHED of openat2(2), Linux 5.12
+	maxLinks = 40   // path_resolution(7)
 )
 
 // Follow goes along a path below root, one name after another, so that it is known where it waits. It returns the last
-// directory on it, or ErrEarlier where a run waits for one. Links of /proc lead where their text says: into what a
-// process holds nobody looks for this.
+// directory on it, or ErrEarlier where it would wait for one that a run waits for. Links of /proc lead where their text
+// says: into what a process holds nobody looks for this.
 func (w *Way) Follow(root, path string) (device, inode uint64, err error) {
 	t := trip{way: w, root: root, at: walker{fd: unix.AT_FDCWD}, names: split(path), noted: AnyDirectory(root)}
 	defer func() { t.at.close() }()
@@ -24,9 +26,7 @@ func (w *Way) Follow(root, path string) (device, inode uint64, err error) {
 		return 0, 0, err
 	}
 	for goesOn := true; goesOn; {
-		if err := t.arrive(); err != nil {
-			return 0, 0, err
-		}
+		t.way.at.Store(int64(t.at.thing()))
 		if goesOn, err = t.step(); err != nil {
 			return 0, 0, err
 		}
@@ -44,24 +44,14 @@ type trip struct {
 	noted bool     // whether runs wait for any directory
 }
 
-// arrive tells where the next name is looked up.
-func (t *trip) arrive() error {
-	of := Directory(t.at.device, t.at.inode)
-	if t.noted && Noted(t.root, of) {
-		return ErrEarlier
-	}
-	t.way.at.Store(int64(of))
-	return nil
-}
-
 // step goes to the next name. Where there is none, or no more of the path, which the look tells, the way has ended.
 func (t *trip) step() (goesOn bool, err error) {
 	if len(t.names) == 0 {
-		return false, nil
+		return false, t.heed()
 	}
-	next, err := t.at.open(t.names[0], t.way)
+	next, err := t.open(t.names[0])
 	if err != nil {
-		return false, nil //nolint:nilerr // see above
+		return false, onlyEarlier(err)
 	}
 	t.names = t.names[1:]
 	if !next.directory {
@@ -70,6 +60,36 @@ func (t *trip) step() (goesOn bool, err error) {
 	t.at.close()
 	t.at = next
 	return true, nil
+}
+
+// open opens a name. One that the kernel remembers it finds in a directory that somebody holds, too: who has a run wait
+// in / takes nobody else's files out.
+func (t *trip) open(name string) (next walker, err error) {
+	if !t.noted {
+		return t.at.open(name, 0, t.way)
+	}
+	next, err = t.at.open(name, cached, t.way)
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+		err = notedAs(t.root, t.at.thing())
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM): // an older Linux, or a container's filter
+		err = t.heed()
+	default:
+		return next, err
+	}
+	if err != nil {
+		return next, err
+	}
+	return t.at.open(name, 0, t.way)
+}
+
+// heed returns ErrEarlier where a run waits for the directory, and it is not known whether this one would: that of
+// root's is everybody's, and whoever holds it must not keep all others from being looked at.
+func (t *trip) heed() error {
+	if !t.noted || t.at.roots {
+		return nil
+	}
+	return notedAs(t.root, t.at.thing())
 }
 
 // follow has the text of a link take the place of its name.
@@ -95,7 +115,10 @@ type walker struct {
 	fd            int
 	device, inode uint64
 	directory     bool
+	roots         bool // alone
 }
+
+func (p walker) thing() Thing { return Directory(p.device, p.inode) }
 
 func (p walker) close() {
 	if p.fd >= 0 {
@@ -115,8 +138,12 @@ func (p *walker) enter(root string) error {
 }
 
 // open opens a name. What it is, its server is not asked for.
-func (p walker) open(name string, w *Way) (walker, error) {
-	fd, err := unix.Openat(p.fd, name, through, 0)
+func (p walker) open(name string, resolve uint64, w *Way) (walker, error) {
+	open := func() (int, error) { return unix.Openat(p.fd, name, through, 0) }
+	if resolve != 0 {
+		open = func() (int, error) { return unix.Openat2(p.fd, name, &unix.OpenHow{Flags: through, Resolve: resolve}) }
+	}
+	fd, err := open()
 	if err != nil {
 		return walker{fd: -1}, err
 	}
@@ -126,11 +153,15 @@ func (p walker) open(name string, w *Way) (walker, error) {
 
 func identify(fd int) (walker, error) {
 	var st unix.Statx_t
-	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|unix.STATX_INO, &st); err != nil {
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|unix.STATX_MODE|unix.STATX_UID|unix.STATX_INO, &st); err != nil {
 		unix.Close(fd) //nolint:errcheck // only looked at
 		return walker{fd: -1}, err
 	}
-	return walker{fd, unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino, st.Mode&unix.S_IFMT == unix.S_IFDIR}, nil
+	return walker{
+		fd: fd, device: unix.Mkdev(st.Dev_major, st.Dev_minor), inode: st.Ino,
+		directory: st.Mode&unix.S_IFMT == unix.S_IFDIR,
+		roots:     st.Uid == 0 && st.Mode&0o002 == 0,
+	}, nil
 }
 
 // target is the text of a link, nil of anything else.
