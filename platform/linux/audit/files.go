@@ -83,7 +83,7 @@ func fileChecks() []check {
 			Reference:   "CIS 7.2.9, CIS 7.2.10, Lynis HOME-9304",
 			Description: "Whoever can write to the home of a user, or to the list of keys in it, can log in as that user.",
 			Formula:     "PASS when the home folder of each account with a shell, its .ssh and its authorized_keys belong to that account or root and nobody else can write them. FAIL otherwise. Skipped when they cannot be seen.",
-		}, Run: homePermissions},
+		}, Run: homePermissions, Limit: looksCheckLimit},
 	}
 }
 

@@ -5,7 +5,9 @@ package audit
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
+	"time"
 
 	"sentinel/internal/audit"
 	"sentinel/internal/testenv"
@@ -104,7 +106,55 @@ func TestOneLookOfAUserIsGivenUpByACheck(t *testing.T) {
 		t.Error(is, err)
 	}
 	end()
-	if _, err := asUser(l, ana, "/etc", func() bool { <-t.Context().Done(); return true }); !errors.Is(err, context.Canceled) {
+	if _, err := asUser(l, ana, "/etc", func() bool { t.Error("looked after the end"); return true }); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the check has ended: %v", err)
+	}
+}
+
+// A user whose looks all end in time, and late, uses up their own time alone, also that of the IDs that are theirs.
+func TestTheLooksOfAUserHaveTheirTimeTogether(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	testenv.HangGuard(t)
+	mounted(t, "/run")
+	mounted(t, "/etc")
+	for name, text := range map[string]string{"passwd": "m:x:1000:1000::/:/bin/sh\nana:x:1001:1001::/:/bin/sh\n", "group": "", "subuid": "m:100000:65536\n"} {
+		if err := os.WriteFile("/etc/"+name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, end := (&machine{Parts: Parts{Root: "/"}}).looks(t.Context())
+	defer end()
+	mallory, ana := userdb.User{Name: "m", UID: 1000, GID: 1000}, userdb.User{Name: "ana", UID: 1001, GID: 1001}
+	look := func(u userdb.User) (bool, error) { return asUser(l, u, "/etc", func() bool { return true }) }
+	if is, err := look(mallory); !is || err != nil || l.spent[mallory.UID] <= 0 {
+		t.Errorf("%t, %v, spent %v", is, err, l.spent)
+	}
+	l.spent[mallory.UID] = userLimit
+	if is, err := look(mallory); !is || err != nil {
+		t.Errorf("the look that uses up the time: %t, %v", is, err)
+	}
+	for _, uid := range []int{mallory.UID, 100007} {
+		if is, err := look(userdb.User{UID: uid, GID: nogroup}); is || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the next, as %d: %t, %v", uid, is, err)
+		}
+	}
+	if is, err := look(ana); !is || err != nil {
+		t.Errorf("another user's: %t, %v", is, err)
+	}
+}
+
+// A check with looks goes on after they have used up their time, and tells what it has seen.
+func TestTheLooksOfACheckEndBeforeIt(t *testing.T) {
+	rounds := map[string]time.Duration{"files.homes": 1, "processes.program_gone": 1, "mcp.config": 1, "mcp.command": 2, "mcp.missing": 2}
+	for _, c := range New(Parts{Root: t.TempDir()}).Checks() {
+		if n := rounds[c.ID]; n > 0 && (c.Limit < n*looksLimit+audit.DefaultLimit || c.Limit >= audit.TotalLimit) {
+			t.Errorf("%s has %v", c.ID, c.Limit)
+		}
+		delete(rounds, c.ID)
+	}
+	if len(rounds) > 0 {
+		t.Errorf("no such checks: %v", rounds)
 	}
 }

@@ -19,6 +19,9 @@ import (
 	"sentinel/platform/unix/mcpconf"
 )
 
+// mcpLimit bounds a check that looks at the homes, or waits for another that does, and at programs.
+const mcpLimit = looksLimit + looksCheckLimit
+
 func mcpChecks() []check {
 	return []check{
 		{About: audit.About{
@@ -26,19 +29,19 @@ func mcpChecks() []check {
 			Reference:   "MITRE ATT&CK T1546",
 			Description: "Whoever can write the configuration of an AI assistant decides which programs it starts.",
 			Formula:     "PASS when the files of known MCP clients, system-wide and in the homes of users, belong to that user or root and nobody else can write them. FAIL otherwise. Does not apply without such files.",
-		}, Run: mcpConfigs},
+		}, Run: mcpConfigs, Limit: looksCheckLimit},
 		{About: audit.About{
 			ID: "mcp.command", Name: "Programs of MCP servers", Severity: audit.High, Weight: 6, Unusual: true,
 			Reference:   "MITRE ATT&CK T1574",
 			Description: "Whoever can write the program of an MCP server runs it as the user of the assistant.",
 			Formula:     "PASS when the program and the scripts of each configured MCP server, and the folder of each, belong to that user or root and nobody else can write them. FAIL otherwise. What that user may not see is left out. Does not apply when no server is configured with a path.",
-		}, Run: mcpCommands},
+		}, Run: mcpCommands, Limit: mcpLimit},
 		{About: audit.About{
 			ID: "mcp.missing", Name: "MCP servers without a program", Severity: audit.Low, Weight: 2,
 			Reference:   "MITRE ATT&CK T1574",
 			Description: "An assistant that is configured to start a missing program starts whatever somebody puts there.",
 			Formula:     "PASS when the program of each configured MCP server exists where its user can see it. WARN otherwise. Does not apply when no server is configured.",
-		}, Run: mcpMissing},
+		}, Run: mcpMissing, Limit: mcpLimit},
 	}
 }
 

@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"sentinel/internal/audit"
 	"sentinel/internal/privilege"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/userdb"
@@ -142,20 +144,24 @@ func (l localUsers) loginUsers() []userdb.User {
 func (m *machine) looksForOthers() bool { return m.live() && m.privileged() }
 
 const (
-	lookLimit  = time.Second     // for a look at files of a user, who may keep them from being read
-	looksLimit = 2 * time.Second // for all of a check, which has more to do
+	lookLimit  = time.Second      // for a look at files of a user, who may keep them from being read
+	userLimit  = 2 * time.Second  // for all of one user in a check: one may let go in time each time
+	looksLimit = 10 * time.Second // for all of a check: hundreds of homes on a server, or mounted when they are looked at
+	// looksCheckLimit bounds a check with looks, which has more to do.
+	looksCheckLimit = looksLimit + audit.DefaultLimit
 )
 
 // looks are those of one check at what users chose.
 type looks struct {
 	*machine
 	ctx    context.Context
-	gaveUp map[int]error // by user: one look of theirs may take its time
+	gaveUp map[int]error // by user, who may have thousands of IDs: one look of theirs may take its time
+	spent  map[int]time.Duration
 }
 
 func (m *machine) looks(ctx context.Context) (l *looks, end func()) {
 	ctx, end = context.WithTimeout(ctx, looksLimit)
-	return &looks{m, ctx, map[int]error{}}, end
+	return &looks{m, ctx, map[int]error{}, map[int]time.Duration{}}, end
 }
 
 // asUser looks with the rights of a user at what the user chose: a path in a file of the user's, a link, the
@@ -165,19 +171,21 @@ func asUser[T any](l *looks, u userdb.User, at string, look func() T) (seen T, e
 	if !l.looksForOthers() {
 		return look(), nil
 	}
-	if err := l.gaveUp[u.UID]; err != nil {
+	who := l.userOf(u.UID)
+	if err := cmp.Or(l.gaveUp[who], l.ctx.Err()); err != nil {
 		return seen, err
 	}
 	with, err := l.rightsOf(u)
 	if err != nil {
 		return seen, err
 	}
+	began := time.Now()
 	seen, err = stuck.Look(l.ctx, l.Root, at, u.UID, lookLimit, func(context.Context) (seen T, err error) {
 		err = with(func() { seen = look() })
 		return seen, err
 	})
-	if errors.Is(err, context.DeadlineExceeded) {
-		l.gaveUp[u.UID] = err
+	if l.spent[who] += time.Since(began); errors.Is(err, context.DeadlineExceeded) || l.spent[who] >= userLimit {
+		l.gaveUp[who] = context.DeadlineExceeded
 	}
 	return seen, err
 }

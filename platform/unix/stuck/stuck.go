@@ -56,7 +56,7 @@ type Way struct{ at atomic.Int64 }
 // At is the directory that a name is looked up in, or that was come to; 0 where it is not known.
 func (w *Way) At() Thing { return Thing(w.at.Load()) }
 
-// Call is [deadline.Call] for a look at a thing. It returns ErrEarlier, without a look, where a run below root, "/" on
+// Call is [deadline.Call] for a look at a thing, without one where ctx has ended. It returns ErrEarlier, without a look, where a run below root, "/" on
 // a live system, still waits for it.
 func Call[T any](ctx context.Context, root string, of Thing, limit time.Duration, look func(context.Context) (T, error)) (T, error) {
 	if Noted(root, of) {
@@ -66,7 +66,7 @@ func Call[T any](ctx context.Context, root string, of Thing, limit time.Duration
 	return call(ctx, root, func() Thing { return of }, limit, look)
 }
 
-// Look is [deadline.Call] for a look of a user's at path, which is below root. It returns ErrEarlier, without a look,
+// Look is [deadline.Call] for a look of a user's at path, which is below root, without one where ctx has ended. It returns ErrEarlier, without a look,
 // where it would wait for a directory on the way there that a run still waits for, or where one waits for a look of that
 // user's into the directory where the way ends: into what that leads to is for the user to say.
 func Look[T any](ctx context.Context, root, path string, uid int, limit time.Duration, look func(context.Context) (T, error)) (T, error) {
@@ -90,6 +90,10 @@ func Look[T any](ctx context.Context, root, path string, uid int, limit time.Dur
 const grace = 50 * time.Millisecond
 
 func call[T any](ctx context.Context, root string, of func() Thing, limit time.Duration, look func(context.Context) (T, error)) (T, error) {
+	if err := ctx.Err(); err != nil { // a look would not even be waited for
+		var zero T
+		return zero, err
+	}
 	ended := make(chan struct{})
 	value, err := deadline.Call(ctx, limit, func(ctx context.Context) (T, error) {
 		defer close(ended)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +42,28 @@ func TestALookThatHangsIsNotedUntilItEnds(t *testing.T) {
 	testenv.WaitFor(t, "the note goes with the look", func() bool { return !Noted(root, thing) })
 	if n, err := Call(t.Context(), root, thing, testenv.HangLimit, func(context.Context) (int, error) { return 7, nil }); n != 7 || err != nil {
 		t.Errorf("afterwards: %d, %v", n, err)
+	}
+}
+
+// Once time is up nothing is looked at, waited for or noted: thousands of homes may come after the one that used it up.
+func TestNothingIsLookedAtOnceTimeIsUp(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"run/keep": ""})
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	var looked atomic.Bool
+	look := func(context.Context) (int, error) {
+		looked.Store(true)
+		<-t.Context().Done()
+		return 0, nil
+	}
+	if _, err := Call(ctx, root, thing, testenv.HangLimit, look); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if _, err := Look(ctx, root, "/run", 1000, testenv.HangLimit, look); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if looked.Load() || Noted(root, thing) || AnyDirectory(root) {
+		t.Errorf("looked: %t, noted: %t, %t", looked.Load(), Noted(root, thing), AnyDirectory(root))
 	}
 }
 
