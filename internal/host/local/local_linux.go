@@ -34,6 +34,7 @@ import (
 	"sentinel/platform/linux/network"
 	linuxscan "sentinel/platform/linux/portscan"
 	"sentinel/platform/linux/processes"
+	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/services"
 	linuxsessions "sentinel/platform/linux/sessions"
 	linuxstartup "sentinel/platform/linux/startup"
@@ -67,7 +68,7 @@ func Open(root string) (*host.Host, error) {
 		Terminator:      processes.NewTerminator(root),
 		Services:        services.NewServices(root, runner),
 		Sessions:        linuxsessions.New(root).Model,
-		Mounted:         fuse.New(root).ByGroup,
+		Mounted:         fuse.New(root, procfs.New(root)).ByGroup,
 		FirewallManager: front,
 		FirewallTrials:  front,
 		Updates:         pending,

@@ -227,7 +227,7 @@ func (f *finder) table(pid int) map[int]mount {
 	}
 	read := f.source.mounts.Table
 	if pid != 0 {
-		read = func() ([]*mountinfo.Info, error) { return f.source.mounts.TableOf(pid) }
+		read = func() ([]*mountinfo.Info, error) { return f.source.mounts.TableOf(f.source.proc, pid) }
 	}
 	list, err := read()
 	t := map[int]mount{}

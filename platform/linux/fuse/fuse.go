@@ -27,13 +27,12 @@ type Mount struct {
 
 // A Reader reads below a root directory.
 type Reader struct {
-	root   string
 	proc   procfs.FS
 	mounts *mounts.FS
 }
 
-// New returns the Reader for root; "/" is the live system.
-func New(root string) Reader { return Reader{root, procfs.New(root), mounts.New(root)} }
+// New returns the Reader for root, "/" on the live system, of whose /proc it is, which knows what is kept from being read.
+func New(root string, proc procfs.FS) Reader { return Reader{proc, mounts.New(root)} }
 
 // Connections are those that open files are ends of, by process.
 type Connections map[int][]uint64
@@ -48,9 +47,10 @@ func (c Connections) Add(f procfs.OpenFile) bool {
 }
 
 // Served lists the file systems at the other ends which are mounted in the mount namespace of the process or in this one.
-func (r Reader) Served(ctx context.Context, by Connections) map[int][]Mount {
-	servers, _ := r.served(ctx, by, func(int) bool { return true }) //nolint:errcheck // of ctx, which the caller has
-	return servers
+// Of processes that are skipped, not all are known.
+func (r Reader) Served(ctx context.Context, by Connections) (servers map[int][]Mount, skipped []procfs.Skipped) {
+	servers, skipped, _ = r.served(ctx, by, func(int) bool { return true }) //nolint:errcheck // of ctx, which the caller has
+	return servers, skipped
 }
 
 // servers lists the processes that serve file systems; it looks into the mount namespaces of those users alone. What
@@ -62,30 +62,32 @@ func (r Reader) servers(ctx context.Context, into func(uid int) bool) (map[int][
 		by.Add(f)
 		return true
 	})
-	servers, ended := r.served(ctx, by, into)
-	return servers, errors.Join(err, unread(skipped), ended)
+	servers, more, ended := r.served(ctx, by, into)
+	return servers, errors.Join(err, unread(append(skipped, more...)), ended)
 }
 
-func (r Reader) served(ctx context.Context, by Connections, into func(uid int) bool) (map[int][]Mount, error) {
-	servers := map[int][]Mount{}
+func (r Reader) served(ctx context.Context, by Connections, into func(uid int) bool) (servers map[int][]Mount, skipped []procfs.Skipped, err error) {
+	servers = map[int][]Mount{}
 	if len(by) == 0 {
-		return servers, nil
+		return servers, nil, nil
 	}
 	here, _ := r.mounts.Table() //nolint:errcheck // then that of the process has to do
 	for pid, connections := range by {
 		if ctx.Err() != nil {
-			return servers, ctx.Err()
+			return servers, skipped, ctx.Err()
 		}
 		uid, _ := r.proc.UID(pid) //nolint:errcheck // it ended; root's is the careful guess
 		of := tables{here: here}
 		if into(uid) {
-			of.there, _ = r.mounts.TableOf(pid) //nolint:errcheck // it ended
+			if of.there, err = r.mounts.TableOf(r.proc, pid); errors.Is(err, procfs.ErrStuck) { // otherwise it ended
+				skipped = append(skipped, procfs.Skipped{PID: pid, UID: uid, Err: err})
+			}
 		}
 		if list := of.servedBy(uid, connections); len(list) > 0 {
 			servers[pid] = list
 		}
 	}
-	return servers, nil
+	return servers, skipped, nil
 }
 
 // tables are the mounts of this run and those of a process.

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -29,7 +31,7 @@ func TestServersOfMountsAreFound(t *testing.T) {
 	self := os.Getpid()
 	servers := func() map[int][]Mount {
 		t.Helper()
-		found, err := New("/").servers(t.Context(), func(int) bool { return true })
+		found, err := New("/", procfs.New("/")).servers(t.Context(), func(int) bool { return true })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,12 +49,64 @@ func TestServersOfMountsAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, err := New("/").ByGroup(t.Context()); err != nil || !slices.Equal(found[group], []string{first.Dir}) {
+	if found, err := New("/", procfs.New("/")).ByGroup(t.Context()); err != nil || !slices.Equal(found[group], []string{first.Dir}) {
 		t.Errorf("by control group: %v, %v", found, err)
 	}
 	unix.Unmount(second.Dir, unix.MNT_FORCE|unix.MNT_DETACH)
 	if diff := cmp.Diff(map[int][]Mount{self: {{first.Dir, "fuse", 0}}}, servers()); diff != "" {
 		t.Errorf("after an unmount: %s", diff)
+	}
+}
+
+// A user holds the directory of a process of root's that may serve a file system. Its mounts are read all the same.
+func TestAProcessThatAUserHoldsIsLookedAt(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	deadfuse.Become()
+	testenv.HangGuard(t)
+	if err := unix.Mount("none", "/run", "tmpfs", 0, ""); err != nil { // where it is noted
+		t.Fatal(err)
+	}
+	device, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	c := exec.Command(testenv.Program(t, "sleep", "coreutils"), "60")
+	c.ExtraFiles = []*os.File{device}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	mount := deadfuse.New(t, 0)
+	deadfuse.Hold(t, 1000, filepath.Join("/proc", strconv.Itoa(c.Process.Pid)))
+	proc := procfs.New("/")
+	group, err := proc.ControlGroup(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It serves what root has mounted for all that its device tells, beside the one that does.
+	if found, err := New("/", proc).ByGroup(t.Context()); err != nil || !slices.Equal(found[group], []string{mount.Dir, mount.Dir}) || !proc.Apart(c.Process.Pid) {
+		t.Errorf("%v, %v", found, err)
+	}
+}
+
+// A process that stops answering once its files were read has no mounts that are known.
+func TestAProcessWhoseMountsAreKeptFromBeingRead(t *testing.T) {
+	for uid, refused := range map[string]bool{"1000": false, "33": true} {
+		root := testenv.Plant(t, map[string]string{
+			"proc/9/fd/": "", "proc/9/fdinfo/3": "fuse_connection:\t58\n", "proc/self/mountinfo": "65 1 254:0 / / rw - ext4 /dev/vda rw\n",
+			"proc/9/status": strings.ReplaceAll("Uid:\tX\tX\tX\tX\n", "X", uid),
+		})
+		testenv.PlantStuck(t, filepath.Join(root, "proc/9/mountinfo"))
+		if err := os.Symlink("/dev/fuse", filepath.Join(root, "proc/9/fd/3")); err != nil {
+			t.Fatal(err)
+		}
+		_, err := New(root, procfs.New(root)).servers(t.Context(), func(int) bool { return true })
+		if errors.Is(err, procfs.ErrStuck) != refused {
+			t.Errorf("of user %s: %v", uid, err)
+		}
 	}
 }
 
@@ -87,7 +141,7 @@ func TestOlderKernels(t *testing.T) {
 		if err := os.Symlink("/dev/fuse", filepath.Join(root, "proc/9/fd/3")); err != nil {
 			t.Fatal(err)
 		}
-		found, err := New(root).servers(t.Context(), func(int) bool { return true })
+		found, err := New(root, procfs.New(root)).servers(t.Context(), func(int) bool { return true })
 		if diff := cmp.Diff(c.want, found[9]); diff != "" || err != nil {
 			t.Errorf("%q of user %s: %v %s", c.about, c.uid, err, diff)
 		}
@@ -106,7 +160,7 @@ func TestAMountOfAnotherNamespaceIsItsUsers(t *testing.T) {
 		if err := os.Symlink("/dev/fuse", filepath.Join(root, "proc/9/fd/3")); err != nil {
 			t.Fatal(err)
 		}
-		found, err := New(root).servers(t.Context(), func(int) bool { return true })
+		found, err := New(root, procfs.New(root)).servers(t.Context(), func(int) bool { return true })
 		if diff := cmp.Diff([]Mount{{"/mnt/a", "fuse", want}}, found[9]); diff != "" || err != nil {
 			t.Errorf("of user %s: %v %s", uid, err, diff)
 		}
@@ -130,11 +184,11 @@ func TestAFileSystemThatIsMountedVeryOften(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found, err := New(root).servers(t.Context(), func(int) bool { return true })
+	found, err := New(root, procfs.New(root)).servers(t.Context(), func(int) bool { return true })
 	if err != nil || len(found[9]) != maxThere+1 || found[9][0] != (Mount{"/mnt/root", "fuse", 0}) || found[9][1] != (Mount{"/mnt/0", "fuse", 1000}) {
 		t.Errorf("%d mounts, %v", len(found[9]), err)
 	}
-	others, err := New(root).servers(t.Context(), func(int) bool { return false })
+	others, err := New(root, procfs.New(root)).servers(t.Context(), func(int) bool { return false })
 	if err != nil || len(others[9]) != 1 {
 		t.Errorf("without its namespace: %d mounts, %v", len(others[9]), err)
 	}
@@ -152,7 +206,7 @@ func TestAMountThatAUserMovesFarAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found, err := New(root).servers(t.Context(), func(int) bool { return true })
+	found, err := New(root, procfs.New(root)).servers(t.Context(), func(int) bool { return true })
 	want := []Mount{{"a path that is too long to tell", "fuse.x", 1000}, {"/mnt/root", "fuse", 0}}
 	if diff := cmp.Diff(want, found[9]); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)

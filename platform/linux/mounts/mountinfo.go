@@ -8,14 +8,18 @@
 package mounts
 
 import (
+	"context"
 	"errors"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/moby/sys/mountinfo"
 
+	"sentinel/internal/deadline"
+	"sentinel/platform/linux/procfs"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -63,29 +67,45 @@ func HasOption(list, option string) bool {
 // one damaged line is [ErrFormat], because a list with a hole would pass for complete; one with more
 // than 100,000 mounts, 32 MiB of others, or 128 MiB where statmount(2) does not tell them (before Linux 6.13), is
 // [hostfile.ErrTooLarge].
-func (fs *FS) Table() ([]*mountinfo.Info, error) { return fs.tableOf("self", maxRead) }
+func (fs *FS) Table() ([]*mountinfo.Info, error) {
+	file, err := hostfile.Open(fs.path("proc/self/mountinfo"))
+	if err != nil {
+		return nil, err
+	}
+	return tableIn(file, maxRead, fs.root == "/")
+}
+
+// openLimit is how long it may take to open the table of another process.
+const openLimit = 3 * time.Second
 
 // initProcess has the mounts of the system.
 const initProcess = 1
 
 // TableOf is [FS.Table] as another process sees it, of at most 32 MiB but for that of the first process:
-// in namespaces of their own users have as many mounts as they like.
-func (fs *FS) TableOf(pid int) ([]*mountinfo.Info, error) {
-	if pid == initProcess {
-		return fs.tableOf(strconv.Itoa(pid), maxRead)
+// in namespaces of their own users have as many mounts as they like. It is read where proc has the process, and fails with
+// [procfs.ErrStuck] where that cannot be opened in time.
+func (fs *FS) TableOf(proc procfs.FS, pid int) ([]*mountinfo.Info, error) {
+	limit, own := int64(maxReadOther), false
+	file, err := deadline.Call(context.Background(), openLimit, func(context.Context) (*os.File, error) {
+		if pid == initProcess {
+			limit, own = maxRead, fs.isOwn(proc, pid)
+		}
+		return proc.Open(pid, "mountinfo")
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = procfs.ErrStuck
 	}
-	return fs.tableOf(strconv.Itoa(pid), maxReadOther)
-}
-
-func (fs *FS) tableOf(process string, limit int64) ([]*mountinfo.Info, error) {
-	name := fs.path("proc/" + process + "/mountinfo")
-	file, err := hostfile.Open(name)
 	if err != nil {
 		return nil, err
 	}
+	return tableIn(file, limit, own)
+}
+
+// tableIn reads a table and closes the file. Where it is that of this process, the kernel tells what is in it one by one.
+func tableIn(file *os.File, limit int64, own bool) ([]*mountinfo.Info, error) {
 	defer file.Close() //nolint:errcheck // only read from
 	table, err := readTable(file, limit)
-	if errors.Is(err, errRead) && limit == maxRead && fs.isOwn(process) {
+	if errors.Is(err, errRead) && own {
 		table, err = statMounts(table)
 	}
 	if errors.Is(err, errRead) {
@@ -97,9 +117,9 @@ func (fs *FS) tableOf(process string, limit int64) ([]*mountinfo.Info, error) {
 	return table, nil
 }
 
-// isOwn reports whether a process of the live system has the mounts of this one, which alone the kernel tells one by one.
-func (fs *FS) isOwn(process string) bool {
+// isOwn reports whether a process of the live system has the mounts of this one.
+func (fs *FS) isOwn(proc procfs.FS, pid int) bool {
 	own, err := os.Readlink("/proc/self/ns/mnt")
-	of, ofErr := os.Readlink("/proc/" + process + "/ns/mnt")
+	of, ofErr := proc.Link(pid, "ns/mnt")
 	return fs.root == "/" && err == nil && ofErr == nil && own == of
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/moby/sys/mountinfo"
 
+	"sentinel/platform/linux/procfs"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -137,7 +138,7 @@ func TestAMountTableTakesLittleMemory(t *testing.T) {
 func TestATableThatIsTooLongIsTold(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "proc/7/mountinfo", strings.Repeat("27 1 259:2 / /x rw - ext4 /dev/a rw\n", maxReadOther/30))
-	if table, err := New(root).TableOf(7); table != nil || !errors.Is(err, hostfile.ErrTooLarge) {
+	if table, err := New(root).TableOf(procfs.New(root), 7); table != nil || !errors.Is(err, hostfile.ErrTooLarge) {
 		t.Errorf("%d mounts, %v", len(table), err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/procfs"
 )
 
 // mounted makes a file system at a path, for the length of the test.
@@ -124,7 +125,7 @@ func TestAUserMovesManyMountsFarAway(t *testing.T) {
 	if len(far) != more+1 || slices.ContainsFunc(far, func(m *mountinfo.Info) bool { return m.Mountpoint != "" || !ofUser(m) }) {
 		t.Errorf("%d mounts of the user", len(far))
 	}
-	system, err := New("/").TableOf(initProcess)
+	system, err := New("/").TableOf(procfs.New("/"), initProcess)
 	if err != nil || len(system) != len(table) {
 		t.Errorf("%d mounts of the first process, %v, and %d of this one", len(system), err, len(table))
 	}

@@ -56,7 +56,11 @@ func (h *holdings) read(ctx context.Context, pids []int) {
 			h.lack([]int{s.PID}, unread(h.of[s.PID].UserID, s.Err))
 		}
 	}
-	for pid, served := range fuse.New(h.root).Served(ctx, h.fuse) {
+	served, unserved := fuse.New(h.root, h.proc).Served(ctx, h.fuse)
+	for _, s := range unserved {
+		h.lack([]int{s.PID}, s.Err)
+	}
+	for pid, served := range served {
 		for _, m := range served {
 			h.of[pid].Served = append(h.of[pid].Served, processes.Served{Point: m.Point, System: m.User == 0})
 		}

@@ -24,7 +24,7 @@ const system = 1
 
 // mountsHere numbers the mounts of the system (proc_pid_mountinfo(5)); nil where they are not known.
 func (s *Source) mountsHere() map[uint64]bool {
-	table, err := mounts.New(s.root).TableOf(system)
+	table, err := mounts.New(s.root).TableOf(s.proc, system)
 	if err != nil {
 		return nil
 	}
@@ -38,12 +38,12 @@ func (s *Source) mountsHere() map[uint64]bool {
 // place says where the file of a program is, by the mount that the kernel has it in. No name is followed:
 // all of them may be the user's.
 func (s *Source) place(c processes.Claim, runs procfs.Held) processes.Place {
-	here, err := mounts.New(s.root).TableOf(system)
+	here, err := mounts.New(s.root).TableOf(s.proc, system)
 	if err != nil || runs.Mount == 0 || mountOf(here, runs) != nil {
 		return ""
 	}
 	for _, pid := range s.lineage(c.PID) {
-		table, err := mounts.New(s.root).TableOf(pid)
+		table, err := mounts.New(s.root).TableOf(s.proc, pid)
 		if err != nil {
 			return processes.PlaceUnknown
 		}
