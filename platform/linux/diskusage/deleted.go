@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -85,12 +84,11 @@ func newFinder(s *Source, place diskusage.Place) finder {
 
 // visit looks at one open file.
 func (f *finder) visit(o procfs.OpenFile) (more bool) {
-	at := f.source.proc.Path(o.Task, "fd/"+strconv.Itoa(o.FD))
-	name, deleted := procfs.DeletedPath(wholeLink(o.Link, at))
+	name, deleted := procfs.DeletedPath(f.wholeLink(o))
 	if !deleted {
 		return true
 	}
-	held, err := procfs.StatHeld(at)
+	held, err := f.source.proc.Held(o.PID, o.Name())
 	if err != nil {
 		return true // it is closed by now
 	}
@@ -112,15 +110,15 @@ func (f *finder) visitNameless(n procfs.NamelessFile) (more bool) {
 // longLink is the length from which a link that was read may have been cut, in bytes.
 const longLink = 100
 
-// wholeLink reads the link at a path once more where it may have been cut, as that to the log of a
+// wholeLink reads the link of a file once more where it may have been cut, as that to the log of a
 // container.
-func wholeLink(link []byte, at string) []byte {
-	if len(link) < longLink {
-		return link
+func (f *finder) wholeLink(o procfs.OpenFile) []byte {
+	if len(o.Link) < longLink {
+		return o.Link
 	}
-	whole, err := os.Readlink(at)
+	whole, err := f.source.proc.Link(o.PID, o.Name())
 	if err != nil {
-		return link
+		return o.Link
 	}
 	return []byte(whole)
 }

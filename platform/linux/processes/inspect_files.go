@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	domain "sentinel/internal/network"
@@ -24,8 +23,8 @@ const maxNamed = 2000
 
 // A descriptor is an open file.
 type descriptor struct {
-	task, fd int // as in [procfs.OpenFile]
-	link     string
+	fd         int
+	name, link string // as in [procfs.OpenFile]
 }
 
 // descriptors reads what the process has open.
@@ -67,7 +66,7 @@ func (r *reading) open() (files []descriptor, kinds map[string]int, inodes map[u
 		kind := kindOf(f.Link)
 		kinds[kind]++
 		if named(kind) && len(files) < maxNamed {
-			files = append(files, descriptor{f.Task, f.FD, string(f.Link)})
+			files = append(files, descriptor{f.FD, f.Name(), string(f.Link)})
 		}
 		return true
 	})
@@ -108,16 +107,15 @@ func named(kind string) bool {
 const cutLink = 128
 
 func (r *reading) openFile(d descriptor) processes.OpenFile {
-	name := "fd/" + strconv.Itoa(d.fd)
 	if len(d.link) >= cutLink {
-		if whole, err := r.proc.Link(d.task, name); err == nil {
+		if whole, err := r.proc.Link(r.task, d.name); err == nil {
 			d.link = whole
 		}
 	}
 	f := processes.OpenFile{FD: d.fd, Kind: kindOf([]byte(d.link)), Path: d.link}
 	if f.Kind == processes.Removed {
 		f.Path = strings.TrimSuffix(d.link, " (deleted)")
-		if held, err := r.proc.Held(d.task, name); err == nil {
+		if held, err := r.proc.Held(r.task, d.name); err == nil {
 			f.SizeMB = new(mebibytes(held.Blocks * 512))
 		}
 	}

@@ -44,7 +44,12 @@ func (r *reading) program(ctx context.Context) {
 		r.o.Root = root
 		return
 	}
-	file, err := procfs.StatHeld(r.exe())
+	exe, err := r.exe()
+	if err != nil {
+		r.lacks("program.modified_at", err)
+		return
+	}
+	file, err := procfs.StatHeld(exe)
 	if err != nil {
 		r.lacks("program.modified_at", err)
 		return
@@ -56,12 +61,11 @@ func (r *reading) program(ctx context.Context) {
 }
 
 // exe is the file that runs, whatever its path leads to.
-func (r *reading) exe() string {
-	path := r.proc.Path(r.task, "exe")
+func (r *reading) exe() (string, error) {
 	if r.root == "/" {
-		return path
+		return r.proc.Path(r.task, "exe")
 	}
-	return filepath.Join(r.root, r.o.Claim.Program) // an ordinary link in a tree of files
+	return filepath.Join(r.root, r.o.Claim.Program), nil // an ordinary link in a tree of files
 }
 
 // fileState says what became of the file.
@@ -124,7 +128,11 @@ func (r *reading) same(file packages.File) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	f, err := procfs.OpenHeld(r.exe(), named.Is)
+	exe, err := r.exe()
+	if err != nil {
+		return false, err
+	}
+	f, err := procfs.OpenHeld(exe, named.Is)
 	if err != nil {
 		return false, err
 	}
@@ -148,7 +156,7 @@ func (s *Source) claim(c processes.Claim, owner int) (processes.Claim, error) {
 	}
 	c.Program, c.Removed, c.System, c.Unmapped = program.Path, program.Removed, program.System, program.Unmapped
 	there, gone := procfs.StatNamed(filepath.Join(s.root, c.Program))
-	runs, err := procfs.StatHeld(s.exePath(c))
+	runs, err := s.runs(c)
 	if err != nil {
 		return c, nil //nolint:nilerr // the path is known, which is what counts
 	}
@@ -212,9 +220,10 @@ func canWrite(dir procfs.Held, uid int, in func(gid int) bool) bool {
 	return int(dir.UID) == uid || dir.Mode&0o002 != 0 || dir.Mode&0o020 != 0 && in(int(dir.GID))
 }
 
-func (s *Source) exePath(c processes.Claim) string {
+// runs looks at the file that runs.
+func (s *Source) runs(c processes.Claim) (procfs.Held, error) {
 	if s.root != "/" {
-		return filepath.Join(s.root, c.Program)
+		return procfs.StatHeld(filepath.Join(s.root, c.Program))
 	}
-	return s.proc.Path(c.PID, "exe")
+	return s.proc.Held(c.PID, "exe")
 }

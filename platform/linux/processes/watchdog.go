@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -33,8 +32,11 @@ func (t *Terminator) isWatchdog(f procfs.OpenFile) bool {
 		return false
 	}
 	var stat unix.Statx_t
-	path := t.proc.Path(f.Task, "fd/"+strconv.Itoa(f.FD))
-	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE, &stat)
+	path, err := t.proc.Path(f.PID, f.Name())
+	if err != nil {
+		return false
+	}
+	err = unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE, &stat)
 	if err != nil || stat.Mode&unix.S_IFMT != unix.S_IFCHR {
 		return false
 	}

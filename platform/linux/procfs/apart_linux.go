@@ -21,12 +21,18 @@ func (fs FS) Thing(pid int) (of stuck.Thing, goesOn bool) {
 	return stuck.Process(uint64(stat.Dev), stat.Ino), err == nil //nolint:unconvert // its type differs by architecture
 }
 
-// of is where a process is read: there, or in dir.
-func (a *apart) of(dir dirHandle, pid int) dirHandle {
-	if !a.has(pid) {
+// nowhere is no directory: to look into it fails at once.
+const nowhere = -1
+
+// in is where a process is read, as [FS.path] has it: apart, in dir, or nowhere.
+func (fs FS) in(dir dirHandle, pid int) dirHandle {
+	if fs.stuck(pid) {
+		return nowhere
+	}
+	if !fs.apart.has(pid) {
 		return dir
 	}
-	fd, _ := a.fd() //nolint:errcheck // there was one when the process was put there
+	fd, _ := fs.apart.fd() //nolint:errcheck // there was one when the process was put there
 	return dirHandle(fd)
 }
 

@@ -3,12 +3,16 @@
 package procfs
 
 import (
+	"cmp"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"sentinel/internal/testenv"
 	"sentinel/internal/testenv/deadfuse"
@@ -31,6 +35,87 @@ func TestAProcessOfRootsThatAUserHoldsIsRead(t *testing.T) {
 	deadfuse.Hold(t, 1000, filepath.Join("/proc", strconv.Itoa(pid)))
 	for _, run := range []string{"first run", "next run"} {
 		t.Run(run, func(t *testing.T) { readHeld(t, root, pid) })
+	}
+}
+
+// A thread with files of its own is below a name in /proc that is listed nowhere, and that a user can hold, too.
+func TestAThreadOfAProcessThatIsReadApart(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	deadfuse.Become()
+	testenv.HangGuard(t)
+	testenv.Need(t, compares(), "kcmp(2)")
+	end, opened := make(chan struct{}), make(chan int)
+	defer close(end)
+	name := filepath.Join(t.TempDir(), "file")
+	onLaterThread(end, func() {
+		if err := unix.Unshare(unix.CLONE_FILES); err != nil {
+			t.Error(err)
+		}
+		if _, err := unix.Open(name, unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o600); err != nil {
+			t.Error(err)
+		}
+		opened <- unix.Gettid()
+		<-end
+	})
+	task := <-opened
+	deadfuse.Hold(t, 1000, filepath.Join("/proc", strconv.Itoa(task)))
+	fs, found := New("/"), 0
+	if _, err := fs.apart.fd(); err != nil {
+		t.Fatal(err)
+	}
+	fs.apart.put(os.Getpid(), nil)
+	_, err := fs.OpenFiles(t.Context(), []int{os.Getpid()}, func(f OpenFile) bool {
+		if string(f.Link) == name {
+			found++
+			held, err := fs.Held(f.PID, f.Name())
+			if f.Task != task || len(f.About()) == 0 || held.Links != 1 || err != nil {
+				t.Errorf("thread %d of %d, %q, %+v, %v", f.Task, task, f.About(), held, err)
+			}
+		}
+		return true
+	})
+	if found != 1 || err != nil {
+		t.Errorf("found %d times, %v", found, err)
+	}
+}
+
+// Where there is no other /proc to be had, nothing of a process that is kept from being read is asked for.
+func TestNothingIsReadOfAProcessThatIsStuck(t *testing.T) {
+	testenv.HangGuard(t)
+	root := testenv.Plant(t, map[string]string{"proc/7/task/8/": "", "run/keep": ""})
+	for _, file := range []string{"stat", "status", "cmdline", "cgroup", "maps", "net/dev", "net/tcp", "task/8/exe", "task/8/wchan"} {
+		testenv.PlantStuck(t, filepath.Join(root, "proc/7", file))
+	}
+	fs := New(root)
+	if _, err := fs.ProcessInTime(7); !errors.Is(err, ErrStuck) {
+		t.Fatal(err)
+	}
+	r, err := fs.FileReader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for what, read := range map[string]func() error{
+		"its status":        func() error { _, err := fs.Status(7); return err },
+		"its group":         func() error { _, err := fs.ControlGroup(7); return err },
+		"its arguments":     func() error { return fs.Titles([]int{7})[0].Err },
+		"a program":         func() error { faces, err := fs.Faces([]int{7}); return cmp.Or(err, faces[0].Err) },
+		"what is mapped":    func() error { _, err := fs.mapsLack(7, "x"); return err },
+		"its interfaces":    func() error { _, err := fs.Of(7).Interfaces(); return err },
+		"its sockets":       func() error { return fs.Of(7).Sockets("tcp", func(Socket) {}) },
+		"its threads":       func() error { _, err := fs.Threads(7); return err },
+		"a thread":          func() error { _, err := fs.Thread(7); return err },
+		"a thread's place":  func() error { return fs.Together(7, 8) },
+		"where a thread is": func() error { _, err := fs.WaitChannel(7, 8); return err },
+		"a link":            func() error { _, err := fs.readlink("7", "task", "8", "exe"); return err },
+		"a path":            func() error { _, err := fs.Path(7, "exe"); return err },
+		"its open files":    func() error { return r.Files(7, func(OpenFile) bool { return true }) },
+	} {
+		if err := read(); !errors.Is(err, ErrStuck) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

@@ -60,10 +60,14 @@ func (fs FS) FilesOf(pid int) int {
 func (fs FS) ownerOf(pid int, name string) (int, error) {
 	var stat syscall.Stat_t
 	of := []string{strconv.Itoa(pid), name}
-	if name != "" && fs.stuck(pid) {
-		return 0, &os.PathError{Op: "stat", Path: fs.name(of...), Err: ErrStuck}
+	path, err := fs.path(of...)
+	if name == "" { // takes no lock that another could hold
+		path, err = fs.name(of...), nil
 	}
-	if err := syscall.Stat(fs.path(of...), &stat); err != nil {
+	if err != nil {
+		return 0, err
+	}
+	if err := syscall.Stat(path, &stat); err != nil {
 		return 0, &os.PathError{Op: "stat", Path: fs.name(of...), Err: err}
 	}
 	return int(stat.Uid), nil

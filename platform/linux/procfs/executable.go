@@ -20,13 +20,13 @@ func (fs FS) Executable(pid int) (string, error) {
 // Self returns the PID of this process in the PID namespace that the mounted
 // /proc shows, which need not be its own.
 func (fs FS) Self() (int, error) {
-	link, err := os.Readlink(fs.path("self"))
+	link, err := fs.readlink("self")
 	if err != nil {
 		return 0, err
 	}
 	n, ok := number([]byte(link))
 	if !ok || n >= 1<<31 {
-		return 0, &os.PathError{Op: "readlink", Path: fs.path("self"), Err: ErrFormat}
+		return 0, &os.PathError{Op: "readlink", Path: fs.name("self"), Err: ErrFormat}
 	}
 	return int(n), nil
 }
@@ -36,11 +36,12 @@ const maxThreads = 4096
 
 // Threads reads the stat file of the threads of a process, at most 4096 of them.
 func (fs FS) Threads(pid int) ([]ProcessStat, error) {
-	if fs.stuck(pid) {
-		return nil, ErrStuck
-	}
 	of := []string{strconv.Itoa(pid), "task"}
-	dir, err := openDir(fs.path(of...))
+	path, err := fs.path(of...)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := openDir(path)
 	if err != nil {
 		return nil, fs.named(err, of...)
 	}

@@ -29,11 +29,11 @@ func (fs FS) Faces(pids []int) ([]Face, error) {
 	faces := make([]Face, len(pids))
 	buf := make([]byte, unix.PathMax)
 	for i, pid := range pids {
-		if fs.stuck(pid) {
+		from := int(fs.in(dir, pid))
+		if from == nowhere {
 			faces[i].Err = ErrStuck
 			continue
 		}
-		from := int(fs.apart.of(dir, pid))
 		n, err := retry(func() (int, error) { return readlinkat(from, pid, "/exe", buf) })
 		if faces[i].Err = err; err != nil {
 			continue
@@ -68,8 +68,12 @@ var commands = sync.Pool{New: func() any { return new([maxCommand]byte) }}
 // firstArgument opens the file by its whole path: whoever is given up may go on when the others are done,
 // and a directory is closed by then.
 func (fs FS) firstArgument(pid int) (string, error) {
+	path, err := fs.path(strconv.Itoa(pid), "cmdline")
+	if err != nil {
+		return "", err
+	}
 	fd, err := retry(func() (int, error) {
-		return unix.Open(fs.path(strconv.Itoa(pid), "cmdline"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	})
 	if err != nil {
 		return "", err

@@ -44,13 +44,28 @@ type Skipped struct {
 // An OpenFile is one entry of /proc/PID/fd, or of that of a thread that has files of its own.
 type OpenFile struct {
 	PID, FD int
-	Task    int    // the thread below whose directory of /proc it is: PID, or another one
+	Task    int    // the thread that has it open: PID, or another one with files of its own
 	Link    []byte // what it refers to, proc_pid_fd(5); valid until the visit returns
 	from    *FileReader
 }
 
 // Socket returns the inode of a socket, which sock_diag and /proc/net name too.
 func (f OpenFile) Socket() (inode uint64, ok bool) { return socketInode(f.Link) }
+
+// Name is what it is called below the directory of its process in /proc.
+func (f OpenFile) Name() string { return f.name("fd") }
+
+func (f OpenFile) name(dir string) string {
+	return nameOf(f.PID, f.Task, dir) + "/" + strconv.Itoa(f.FD)
+}
+
+// nameOf is a file of a thread, below the directory of its process.
+func nameOf(pid, tid int, file string) string {
+	if tid == pid {
+		return file
+	}
+	return "task/" + strconv.Itoa(tid) + "/" + file
+}
 
 // maxAbout caps what is read about an open file, in bytes.
 const maxAbout = 4096
@@ -60,9 +75,9 @@ const maxAbout = 4096
 // it returns the first byte, and anybody may take hundreds of thousands of locks.
 func (f OpenFile) About() []byte {
 	f.from.told = true
-	fs, fd, user := f.from.fs, strconv.Itoa(f.FD), f.from.asked.uid
-	about, _ := fs.memory.readOne(f.Task, func(int) int { return user }, func(pid int) ([]byte, error) { //nolint:errcheck // see above
-		return fs.readUpTo(maxAbout, strconv.Itoa(pid), "fdinfo", fd)
+	fs, user := f.from.fs, f.from.asked.uid
+	about, _ := fs.memory.readOne(f.Task, func(int) int { return user }, func(int) ([]byte, error) { //nolint:errcheck // see above
+		return fs.readUpTo(maxAbout, strconv.Itoa(f.PID), f.name("fdinfo"))
 	})
 	return about
 }
@@ -145,7 +160,7 @@ func (fs FS) FileReader() (*FileReader, error) {
 func (r *FileReader) Close() { r.dir.close() }
 
 // from is where a process is read.
-func (r *FileReader) from(pid int) dirHandle { return r.fs.apart.of(r.dir, pid) }
+func (r *FileReader) from(pid int) dirHandle { return r.fs.in(r.dir, pid) }
 
 // Files visits the open files of a process until visit returns false. A process that ended has
 // none. The error, [ErrManyFiles], [ErrFilesTime] or fs.ErrPermission, says that there may be more.
@@ -199,11 +214,12 @@ func (r *FileReader) open(c candidate, tid int, look func(fd int) error) error {
 	if err := r.afford(c); err != nil {
 		return err
 	}
-	name := "/fd"
-	if tid != c.pid {
-		name = "/task/" + strconv.Itoa(tid) + name
+	name := "/" + nameOf(c.pid, tid, "fd")
+	from := r.from(c.pid)
+	if from == nowhere {
+		return ErrStuck
 	}
-	fd, err := r.from(c.pid).open(c.pid, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := from.open(c.pid, name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err == nil {
 		err = look(fd)
 		unix.Close(fd) //nolint:errcheck // only read from

@@ -50,17 +50,17 @@ func New(root string) FS {
 	return fs
 }
 
-// path is where a file is read. A process may be read apart.
-func (fs FS) path(parts ...string) string {
-	parts = append([]string{fs.process}, parts...)
-	if fs.process == "" {
-		parts = parts[1:]
-	}
+// path is where a file is read. A process may be read apart, and one that is kept from being read there as well is not
+// to be asked: the error is [ErrStuck].
+func (fs FS) path(parts ...string) (string, error) {
 	dir := fs.dir
-	if pid, err := strconv.Atoi(parts[0]); err == nil {
+	if pid, err := strconv.Atoi(cmp.Or(fs.process, parts[0])); err == nil {
+		if fs.stuck(pid) {
+			return "", &os.PathError{Op: "open", Path: fs.name(parts...), Err: ErrStuck}
+		}
 		dir = cmp.Or(fs.apart.path(pid), dir)
 	}
-	return filepath.Join(append([]string{dir}, parts...)...)
+	return filepath.Join(append([]string{dir, fs.process}, parts...)...), nil
 }
 
 // name is what a file is called that is read at path.
@@ -68,22 +68,27 @@ func (fs FS) name(parts ...string) string {
 	return filepath.Join(append([]string{fs.dir, fs.process}, parts...)...)
 }
 
-// Path is where a file of a process is to be read, which may not be where it is for everybody.
-func (fs FS) Path(pid int, name string) string { return fs.path(strconv.Itoa(pid), name) }
+// Path is where a file of a process is to be read, which may not be where it is for everybody. It fails with [ErrStuck].
+func (fs FS) Path(pid int, name string) (string, error) { return fs.path(strconv.Itoa(pid), name) }
 
 // Open opens a file of a process for reading.
 func (fs FS) Open(pid int, name string) (*os.File, error) {
 	of := []string{strconv.Itoa(pid), name}
-	if fs.stuck(pid) {
-		return nil, &os.PathError{Op: "open", Path: fs.name(of...), Err: ErrStuck}
+	path, err := fs.path(of...)
+	if err != nil {
+		return nil, err
 	}
-	f, err := os.Open(fs.path(of...))
+	f, err := os.Open(path)
 	return f, fs.named(err, of...)
 }
 
 // readlink is os.Readlink.
 func (fs FS) readlink(parts ...string) (string, error) {
-	link, err := os.Readlink(fs.path(parts...))
+	path, err := fs.path(parts...)
+	if err != nil {
+		return "", err
+	}
+	link, err := os.Readlink(path)
 	return link, fs.named(err, parts...)
 }
 
@@ -99,10 +104,11 @@ func (fs FS) read(parts ...string) ([]byte, error) { return fs.readUpTo(maxFile,
 
 // readUpTo makes three system calls where os.File makes nine: it would register each file with the poller.
 func (fs FS) readUpTo(limit int64, parts ...string) ([]byte, error) {
-	name, path := fs.name(parts...), fs.path(parts...)
-	if pid, err := strconv.Atoi(parts[0]); err == nil && fs.stuck(pid) {
-		return nil, &os.PathError{Op: "open", Path: name, Err: ErrStuck}
+	path, err := fs.path(parts...)
+	if err != nil {
+		return nil, err
 	}
+	name := fs.name(parts...)
 	fd, err := retry(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: name, Err: err}

@@ -79,10 +79,11 @@ func (f FS) unmapped(pid int) (bool, error) {
 
 // mapsLack opens the file as readUpTo does, and stops reading where it has found what it looks for.
 func (f FS) mapsLack(pid int, file string) (bool, error) {
-	if f.stuck(pid) {
-		return false, ErrStuck
+	path, err := f.path(strconv.Itoa(pid), "maps")
+	if err != nil {
+		return false, err
 	}
-	path, name := f.path(strconv.Itoa(pid), "maps"), f.name(strconv.Itoa(pid), "maps")
+	name := f.name(strconv.Itoa(pid), "maps")
 	fd, err := retry(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
 	if err != nil {
 		return false, &os.PathError{Op: "open", Path: name, Err: err}

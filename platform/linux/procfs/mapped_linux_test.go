@@ -154,7 +154,7 @@ func TestAProgramIsComparedWithWhatIsMapped(t *testing.T) {
 	for maps, want := range map[string]bool{mapsOfMemory: true, mapsOfSleep: false} {
 		f := New("/")
 		f.dir = testenv.Plant(t, map[string]string{"7/maps": maps})
-		if err := os.Symlink("/usr/bin/sleep", f.path("7", "exe")); err != nil {
+		if err := os.Symlink("/usr/bin/sleep", f.name("7", "exe")); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := f.unmapped(7); got != want || err != nil {

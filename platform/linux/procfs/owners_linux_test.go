@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -216,7 +217,7 @@ func TestFilesOfAThreadAreThoseOfItsProcess(t *testing.T) {
 	}
 	found := 0
 	_, err = New("/").OpenFiles(t.Context(), []int{os.Getpid()}, func(f OpenFile) bool {
-		if n, _ := f.Socket(); n == inode && f.PID == os.Getpid() && f.Task == task && len(f.About()) > 0 {
+		if n, _ := f.Socket(); n == inode && f.PID == os.Getpid() && f.Task == task && len(f.About()) > 0 && f.Name() == "task/"+strconv.Itoa(task)+"/fd/"+strconv.Itoa(f.FD) {
 			found++
 		}
 		return true

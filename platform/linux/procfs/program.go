@@ -78,11 +78,12 @@ func (f FS) runs(pid int) (Held, error) {
 
 // Held is [StatHeld] of a file of a process.
 func (f FS) Held(pid int, name string) (Held, error) {
-	if f.stuck(pid) {
-		return Held{}, ErrStuck
-	}
 	of := []string{strconv.Itoa(pid), name}
-	held, err := StatHeld(f.path(of...))
+	path, err := f.path(of...)
+	if err != nil {
+		return Held{}, err
+	}
+	held, err := StatHeld(path)
 	return held, f.named(err, of...)
 }
 

@@ -26,7 +26,11 @@ type Socket struct {
 // where sock_diag is not allowed. A missing table of IPv6 or UDP-Lite, as on a kernel without, has no
 // sockets.
 func (fs FS) Sockets(table string, visit func(Socket)) error {
-	f, err := os.Open(fs.path("net", table))
+	path, err := fs.path("net", table)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
 	if os.IsNotExist(err) && (strings.HasSuffix(table, "6") || table == "udplite") {
 		return nil
 	}

@@ -31,6 +31,9 @@ var ErrThreadsChange = errors.New("its threads change while they are looked at")
 func (f FS) Thread(pid int) (int, error) {
 	for range threadTries {
 		tid, err := f.listedThread(pid)
+		if err == nil && f.apart.has(pid) {
+			f.apart.put(tid, nil) // under the number that it is read by from now on
+		}
 		if err == nil || !Ended(err) {
 			return tid, err
 		}
@@ -45,7 +48,11 @@ func (f FS) Thread(pid int) (int, error) {
 // has ended. /proc/PID/status tells so, too, and costs what the user of the process likes ([FS.UID]).
 func (f FS) Together(tid, other int) error {
 	of := []string{strconv.Itoa(tid), "task", strconv.Itoa(other)}
-	_, err := os.Stat(f.path(of...))
+	path, err := f.path(of...)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stat(path)
 	return f.named(err, of...)
 }
 

@@ -136,6 +136,12 @@ func (fs FS) LoginUID(pid int) (uid int, ok bool, err error) {
 	return int(n), err == nil && n < noLogin, err
 }
 
+// AuditSession reads the session that pam_loginuid(8) has put a process in; false for none (AUDIT_SID_UNSET).
+func (fs FS) AuditSession(pid int) (id uint64, ok bool) {
+	id, err := fs.one(pid, "sessionid")
+	return id, err == nil && id != 0 && id != noLogin
+}
+
 // OOMScore reads how soon the kernel kills a process for want of memory (proc_pid_oom_score(5)).
 func (fs FS) OOMScore(pid int) (int, error) {
 	n, err := fs.one(pid, "oom_score")
@@ -155,9 +161,6 @@ func (fs FS) one(pid int, name string) (uint64, error) {
 
 // Link reads a symbolic link of a process, such as cwd, fd/3 or ns/net.
 func (fs FS) Link(pid int, name string) (string, error) {
-	if fs.stuck(pid) {
-		return "", ErrStuck
-	}
 	return fs.readlink(strconv.Itoa(pid), name)
 }
 

@@ -14,7 +14,6 @@ import (
 	"sentinel/internal/sessions"
 	"sentinel/internal/sshserver"
 	"sentinel/platform/linux/procfs"
-	"sentinel/platform/unix/hostfile"
 )
 
 // Describe implements [sessions.Source]. Whether the process goes on is asked last: what was read of one that has
@@ -81,12 +80,11 @@ func unitOf(group string) (unit, login string) {
 }
 
 // auditSession reads the session that pam_loginuid(8) has put a process in, by which the session
-// manager names its own; empty for none (AUDIT_SID_UNSET).
+// manager names its own; empty for none.
 func (r *reading) auditSession(pid int) string {
-	raw, err := hostfile.Read(r.proc.Path(pid, "sessionid"), 64)
-	id := strings.TrimSpace(string(raw))
-	if n, bad := strconv.ParseUint(id, 10, 32); err != nil || bad != nil || n == 0 || n == 1<<32-1 {
+	id, ok := r.proc.AuditSession(pid)
+	if !ok {
 		return ""
 	}
-	return id
+	return strconv.FormatUint(id, 10)
 }
