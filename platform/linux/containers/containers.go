@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package containers finds the containers of Linux: those of Docker and Podman, of the system and of
 // users, through their sockets, and those of systemd-nspawn and LXC as far as the system tells.
 package containers
@@ -7,6 +9,7 @@ package containers
 import (
 	"cmp"
 	"context"
+	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -36,12 +39,12 @@ type Source string
 // Containers implements [containers.Source].
 func (s Source) Containers(ctx context.Context, gaps *answer.Gaps) ([]containers.Engine, []containers.Facts, error) {
 	sockets := s.sockets(gaps)
-	found := askAll(ctx, sockets, ask)
+	found, proc := askAll(ctx, sockets, ask), procfs.New(string(s))
 	var engines []containers.Engine
 	var list []containers.Facts
 	var ofUsers []answer.Place
 	for i, p := range found {
-		s.disown(ctx, sockets[i], p.list, &p.gaps)
+		disown(sockets[i], usersOf(ctx, proc), p.list, &p.gaps)
 		if sockets[i].Owner == 0 {
 			gaps.Add("engines."+sockets[i].Path, p.err)
 			*gaps = append(*gaps, p.gaps...)
@@ -59,7 +62,7 @@ func (s Source) Containers(ctx context.Context, gaps *answer.Gaps) ([]containers
 		if ctx.Err() != nil {
 			break
 		}
-		s.measure(&list[i])
+		s.measure(proc, &list[i])
 	}
 	return engines, list, ctx.Err()
 }
@@ -140,12 +143,11 @@ func (s Source) sockets(gaps *answer.Gaps) []engine.Socket {
 
 // disown takes the processes out of what the engine of a user tells that are not that user's: it may name
 // anybody's, as what runs in a container of its own, and one for as many containers as it likes.
-func (s Source) disown(ctx context.Context, socket engine.Socket, list []containers.Facts, gaps *answer.Gaps) {
+func disown(socket engine.Socket, user func(pid int) (int, error), list []containers.Facts, gaps *answer.Gaps) {
 	if socket.Owner == 0 {
 		return
 	}
 	others := 0
-	user := usersOf(ctx, procfs.New(string(s)))
 	for i, f := range list {
 		if f.PID <= 0 {
 			continue
@@ -179,6 +181,7 @@ func usersOf(ctx context.Context, proc procfs.FS) func(pid int) (int, error) {
 		case ctx.Err() != nil:
 			return 0, ctx.Err()
 		}
+		proc.ProcessInTime(pid) //nolint:errcheck // so that one that is kept from being read is known
 		of.uid, of.err = proc.User(pid)
 		known[pid] = of
 		return of.uid, of.err
@@ -186,12 +189,12 @@ func usersOf(ctx context.Context, proc procfs.FS) func(pid int) (int, error) {
 }
 
 // measure adds what a container that runs takes, from the control group of its first process.
-func (s Source) measure(f *containers.Facts) {
+func (s Source) measure(proc procfs.FS, f *containers.Facts) {
 	if f.PID <= 0 || f.State != containers.Running && f.State != containers.Paused {
 		f.PID = 0
 		return
 	}
-	raw, err := hostfile.Read(filepath.Join(string(s), "proc", strconv.Itoa(f.PID), "cgroup"), maxMembership)
+	raw, err := membership(proc, f.PID)
 	if err != nil {
 		return
 	}
@@ -203,6 +206,17 @@ func (s Source) measure(f *containers.Facts) {
 }
 
 const maxMembership = 16 << 10
+
+// membership reads which control groups a process is in.
+func membership(proc procfs.FS, pid int) ([]byte, error) {
+	proc.ProcessInTime(pid) //nolint:errcheck // so that one that is kept from being read is known
+	file, err := proc.Open(pid, "cgroup")
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // only read from
+	return io.ReadAll(io.LimitReader(file, maxMembership))
+}
 
 // groupOf finds the group of a container (cgroups(7), /proc/PID/cgroup): of control groups v1 that of its
 // memory, or else that in the unified hierarchy; one that an init inside of the container made below is

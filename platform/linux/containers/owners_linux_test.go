@@ -99,8 +99,24 @@ func TestAProcessIsAskedForItsUserOnce(t *testing.T) {
 		t.Errorf("for a caller that left: %d, %v", uid, err)
 	}
 	list, gaps := []containers.Facts{{PID: 12}}, answer.Gaps{}
-	Source(root).disown(ctx, engine.Socket{Owner: 1000}, list, &gaps)
+	disown(engine.Socket{Owner: 1000}, usersOf(ctx, procfs.New(root)), list, &gaps)
 	if list[0].PID != 0 || len(gaps) != 0 {
 		t.Errorf("a process whose user was not asked for: %+v, %v", list, gaps)
+	}
+}
+
+// What is said to be a container may be a process that its user keeps from being read.
+func TestAContainerThatIsKeptFromBeingRead(t *testing.T) {
+	testenv.HangGuard(t)
+	root := testenv.Plant(t, map[string]string{"proc/7/task/": "", "run/keep": ""})
+	for _, file := range []string{"stat", "status", "cgroup"} {
+		testenv.PlantStuck(t, filepath.Join(root, "proc/7", file))
+	}
+	proc := procfs.New(root)
+	if raw, err := membership(proc, 7); !errors.Is(err, procfs.ErrStuck) {
+		t.Errorf("its control groups: %q, %v", raw, err)
+	}
+	if uid, err := usersOf(t.Context(), procfs.New(root))(7); !errors.Is(err, procfs.ErrStuck) {
+		t.Errorf("its user: %d, %v", uid, err)
 	}
 }
