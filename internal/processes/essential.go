@@ -5,6 +5,7 @@ package processes
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -35,6 +36,9 @@ func Essential(ctx context.Context, source TerminationSource, list []Ending, pro
 			p.Close()
 		}
 	}()
+	if !slices.ContainsFunc(source.Critical(), func(r CriticalRule) bool { return r.Restart }) { // a platform without such rules has no duties either
+		list = slices.DeleteFunc(slices.Clone(list), func(e Ending) bool { return e.ComesBack })
+	}
 	for _, e := range list {
 		began := time.Now()
 		p, err := hold(ctx, source, e.PID)
