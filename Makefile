@@ -118,7 +118,7 @@ cross:
 	done
 	@for arch in arm64 amd64; do \
 		echo "tests for darwin/$$arch"; \
-		GOOS=darwin GOARCH=$$arch $(GO) vet ./... || exit 1; \
+		GOOS=darwin GOARCH=$$arch $(GO) vet $(FLAGS) ./... || exit 1; \
 	done
 
 ## generate: write the schemas, pages, manual page and default configuration that follow from tables and types

@@ -15,7 +15,7 @@ func TestAPanicInTimeIsTheCallers(t *testing.T) {
 	var recovered any
 	func() {
 		defer func() { recovered = recover() }()
-		Call(t.Context(), time.Minute, func(context.Context) (int, error) { panic("broken") }) //nolint:errcheck // it does not return
+		Call(t.Context(), time.Minute, func(context.Context) (int, error) { panic("broken") })
 	}()
 	if recovered != "broken" {
 		t.Errorf("recovered %v", recovered)
@@ -29,13 +29,13 @@ func TestALateResultAndALatePanicAreDropped(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			n, err := Call(t.Context(), time.Second, func(context.Context) (int, error) {
-				time.Sleep(2 * time.Second)
+				<-time.After(2 * time.Second)
 				return end()
 			})
 			if n != 0 || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: %d, %v", what, n, err)
 			}
-			time.Sleep(2 * time.Second)
+			<-time.After(2 * time.Second)
 		})
 	}
 }

@@ -90,7 +90,7 @@ func TestOnlyManyRunsOfAUserAreTooMany(t *testing.T) {
 		t.Errorf("one after another: %v", known)
 	}
 	hung := lockfile.BusyError{Path: "turn-1000.lock", Holder: 7}
-	if err := passedOver(hung); err != error(hung) {
+	if err := passedOver(hung); !errors.Is(err, hung) || errors.As(err, new(*fault.Error)) {
 		t.Errorf("one all the time: %v", err)
 	}
 }

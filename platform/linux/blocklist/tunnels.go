@@ -59,7 +59,7 @@ func (s *HostContext) waysOut(ctx context.Context) (list []blocklist.ProtectedAd
 		for _, a := range t.Addresses {
 			list = append(list, blocklist.Protect(a, "the other end of the tunnel "+name+", by which this machine reaches others"))
 		}
-		if t.Unknown != "" && !(len(t.Addresses) == 0 && s.routesName(ctx, t.Interface)) {
+		if t.Unknown != "" && (len(t.Addresses) > 0 || !s.routesName(ctx, t.Interface)) {
 			list = append(list, blocklist.ProtectedAddr{Unseen: "this machine reaches others by the tunnel " + name + ", and " + t.Unknown})
 		}
 	}
