@@ -6,6 +6,7 @@ package hostile
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,7 @@ func TestAHeldDirectoryHidesNothingBesideIt(t *testing.T) {
 	deadfuse.Become()
 	testenv.HangGuard(t)
 	prepare(t)
+	hideStores(t)
 	if err := unix.Mount("tmpfs", "/opt", "tmpfs", 0, "mode=755"); err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +57,17 @@ func TestAHeldDirectoryHidesNothingBesideIt(t *testing.T) {
 		missing := slices.DeleteFunc(c.told, func(one string) bool { return strings.Contains(text, one) })
 		if d["success"] != true || len(missing) > 0 {
 			t.Errorf("%v: without %q: %s", c.args, missing, text)
+		}
+	}
+}
+
+// hideStores hides what builds have left at home: more files than a busy machine lists in the time of a check.
+func hideStores(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{".cache", "go"} {
+		dir := filepath.Join("/root", name)
+		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, ""); err != nil && !errors.Is(err, unix.ENOENT) {
+			t.Fatal(err)
 		}
 	}
 }
