@@ -24,21 +24,31 @@ const lookLimit = 2 * time.Second
 // empty if all may. One that is gone may, and one that nobody gets to read: users have such in any service that runs
 // theirs. protected are names that the configuration protects. An error is about the process with the PID.
 func Essential(ctx context.Context, source TerminationSource, list []Ending, protected []string) (pid int, who, why string, err error) {
-	held, facts := map[int]*Termination{}, map[int]*Facts{}
-	var took time.Duration // for people's
-	spend := func(p *Termination, began time.Time) {
-		if person(p.facts.UserID) {
-			took += time.Since(began)
-		}
-	}
-	defer func() {
-		for _, p := range held {
-			p.Close()
-		}
-	}()
 	if !slices.ContainsFunc(source.Critical(), func(r CriticalRule) bool { return r.Restart }) { // a platform without such rules has no duties either
 		list = slices.DeleteFunc(slices.Clone(list), func(e Ending) bool { return e.ComesBack })
 	}
+	g := group{held: map[int]*Termination{}}
+	defer g.close()
+	if pid, err := g.hold(ctx, source, list, protected); err != nil {
+		return pid, "", "", err
+	}
+	source.Holdings(ctx, g.facts(), false)
+	for _, e := range list {
+		if why, err := g.judge(ctx, e); err != nil || why != "" {
+			return e.PID, g.held[e.PID].who(), why, err
+		}
+	}
+	return 0, "", "", ctx.Err()
+}
+
+// A group is what ends along with a process.
+type group struct {
+	held map[int]*Termination
+	took time.Duration // for what people run
+}
+
+// hold takes hold of those of a list that are there. An error is about the process with the PID.
+func (g *group) hold(ctx context.Context, source TerminationSource, list []Ending, protected []string) (int, error) {
 	for _, e := range list {
 		began := time.Now()
 		p, err := hold(ctx, source, e.PID)
@@ -46,24 +56,42 @@ func Essential(ctx context.Context, source TerminationSource, list []Ending, pro
 			continue
 		}
 		if err != nil {
-			return e.PID, "", "", err
+			return e.PID, err
 		}
-		p.protected, p.along, held[e.PID], facts[e.PID] = protected, true, p, &p.facts
-		spend(p, began)
+		p.protected, p.along, g.held[e.PID] = protected, true, p
+		g.spend(p, began)
 	}
-	source.Holdings(ctx, facts, false)
-	for _, e := range list {
-		p, found := held[e.PID]
-		if !found || person(p.facts.UserID) && took > lookLimit {
-			continue
-		}
-		began := time.Now()
-		if why, err := p.essential(ctx, e); err != nil || why != "" {
-			return e.PID, p.who(), why, err
-		}
-		spend(p, began)
+	return 0, nil
+}
+
+// judge says why one must not end; empty if it may.
+func (g *group) judge(ctx context.Context, e Ending) (string, error) {
+	p, found := g.held[e.PID]
+	if !found || person(p.facts.UserID) && g.took > lookLimit {
+		return "", nil
 	}
-	return 0, "", "", ctx.Err()
+	defer g.spend(p, time.Now())
+	return p.essential(ctx, e)
+}
+
+func (g *group) spend(p *Termination, began time.Time) {
+	if person(p.facts.UserID) {
+		g.took += time.Since(began)
+	}
+}
+
+func (g *group) facts() map[int]*Facts {
+	all := make(map[int]*Facts, len(g.held))
+	for pid, p := range g.held {
+		all[pid] = &p.facts
+	}
+	return all
+}
+
+func (g *group) close() {
+	for _, p := range g.held {
+		p.Close()
+	}
 }
 
 // hold takes hold of a process only to look at it.

@@ -130,12 +130,11 @@ func (p *Termination) refuseClaim(claim sessions.Claim) error {
 		return p.protectedAs(claim.Carrying()).Protecting(claim.Data()).
 			WithFix(fmt.Sprintf("Leave it running; or, if that session is to end: sudo sentinel --kill %d --end-session", p.target.PID)).
 			WithToolFix("Ask the person whether that session is to end. If so, call terminate_process again with end_session true, which the administrator may have to allow (policy.end_sessions).")
-	case p.carries != nil:
-		claim = p.carries.With(claim)
-		fallthrough
-	default:
-		p.carries = &claim
 	}
+	if p.carries != nil {
+		claim = p.carries.With(claim)
+	}
+	p.carries = &claim
 	return nil
 }
 

@@ -164,8 +164,9 @@ func answering(c sessions.Container, at netip.AddrPort) map[uint64]bool {
 // nameServersElsewhere lists where at other hosts this machine asks for names, and where rules of its packet
 // filter send what it asks (DNAT).
 func (t *Terminator) nameServersElsewhere(ctx context.Context) (list []netip.AddrPort, err error) {
-	own, err := interfaces.Addresses()
-	here := func(a netip.Addr) bool { return slices.Contains(plain(own), a) }
+	all, err := interfaces.Addresses()
+	own := plain(all)
+	here := func(a netip.Addr) bool { return slices.Contains(own, a) }
 	servers, unread := resolvconf.Here(t.root)
 	asked := plain(servers)
 	conntrack.Ask(ctx, asked)

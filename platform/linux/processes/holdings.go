@@ -60,8 +60,8 @@ func (h *holdings) read(ctx context.Context, pids []int) {
 	for _, s := range unserved {
 		h.lack([]int{s.PID}, s.Err)
 	}
-	for pid, served := range served {
-		for _, m := range served {
+	for pid, list := range served {
+		for _, m := range list {
 			h.of[pid].Served = append(h.of[pid].Served, processes.Served{Point: m.Point, System: m.User == 0})
 		}
 	}
