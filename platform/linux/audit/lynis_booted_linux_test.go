@@ -158,7 +158,7 @@ func breakForLynis(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile("/etc/apt/sources.list", []byte("deb http://mirror.example/debian bookworm main\n"), 0o644); err != nil {
+	if err := os.WriteFile("/etc/apt/sources.list", []byte("deb http://127.0.0.1:9/debian bookworm main\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -172,7 +172,7 @@ func runLynis(t *testing.T) []lynisWarning {
 	if err := os.WriteFile(profile, []byte("skip-plugins=yes\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := sysexec.Host{}.Run(t.Context(), sysexec.Command{Path: "/usr/sbin/lynis", Timeout: 100 * time.Second,
+	r, err := sysexec.Host{}.Run(t.Context(), sysexec.Command{Path: "/usr/sbin/lynis", Timeout: 10 * time.Minute,
 		Args: []string{"audit", "system", "--quick", "--quiet", "--no-colors", "--profile", profile, "--report-file", "/tmp/report.dat", "--log-file", "/tmp/lynis.log"}})
 	raw, rerr := os.ReadFile("/tmp/report.dat")
 	if err != nil || rerr != nil {
