@@ -4,8 +4,8 @@ GO       ?= go
 # An unpacked release has the programs in place of their sources.
 SOURCES  := $(wildcard cmd internal platform)
 BIN      := $(if $(SOURCES),bin,.)
-# The client of the webhook speaks HTTP/1.1 alone; without HTTP/2 a run takes 0.7 MB less.
-FLAGS    := -trimpath -buildvcs=false -tags nethttpomithttp2 -ldflags '-s -w'
+# What is supported: the programs build for each, and the types of all tests are checked for each.
+SYSTEMS  := linux/amd64 linux/arm64 linux/arm linux/riscv64 darwin/amd64 darwin/arm64
 PROGRAMS := sentinel sentinel-mcp sentinel-guard
 BINARIES := $(addprefix $(BIN)/,$(PROGRAMS))
 VERSION  := $(if $(SOURCES),$(shell sed -n 's/^const Number = "\(.*\)"/\1/p' internal/version/version.go))
@@ -16,8 +16,12 @@ GOTEST   ?= $(GO) test
 OUT      ?= testdata/macs/recorded
 
 export CGO_ENABLED ?= 0
+# The same for programs and tests, or each package would be compiled for both. The client of the webhook
+# speaks HTTP/1.1 alone; without HTTP/2 a run takes 0.7 MB less.
+FLAGS          := -trimpath -buildvcs=false -tags=nethttpomithttp2 -ldflags=-s
+export GOFLAGS := $(FLAGS) $(filter-out $(FLAGS),$(GOFLAGS))
 
-.PHONY: all toolchain run build test test-packages test-machines test-modules test-mac record-darwin race soak lint bench cross generate golden fuzz clients install uninstall package dist archive mcpb clean help
+.PHONY: all toolchain run build test test-packages test-machines test-modules slowest test-mac record-darwin race soak lint bench cross generate golden fuzz clients install uninstall package dist archive mcpb clean help
 
 all: build
 
@@ -57,7 +61,7 @@ ASK := {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_syste
 
 ## build: the binaries, into bin/
 build:
-	for program in $(PROGRAMS); do $(GO) build $(FLAGS) -o $(BIN)/$$program ./cmd/$$program || exit 1; done
+	for program in $(PROGRAMS); do $(GO) build -o $(BIN)/$$program ./cmd/$$program || exit 1; done
 
 ## test: every test, whatever failed before; what the machine lacks is skipped with the reason, or fails with SENTINEL_REQUIRE_ALL=1
 test:
@@ -76,6 +80,10 @@ test-machines:
 
 test-modules:
 	failed=0; for module in interop interop/old otlp; do (cd test/$$module && $(GOTEST) ./...) || failed=1; done; exit $$failed
+
+# Which tests of RECORDS, a folder with the events of "go test -json", took longest, and why they may.
+slowest:
+	@$(GO) run ./test/slowest "$(RECORDS)"
 
 ## test-mac: the tests that make sense on a Mac, for real; SENTINEL_MAC_WRITES=yes as root lets them change it
 test-mac:
@@ -108,16 +116,11 @@ bench:
 	$(GO) run ./test/bench
 	$(GO) test -tags bench -run NoSlower -v ./platform/linux/services
 
-## cross: build for every system and architecture that is supported, and type-check the tests for macOS
+## cross: build for every system and architecture that is supported
 cross:
-	@for target in linux/amd64 linux/arm64 linux/arm linux/riscv64 darwin/amd64 darwin/arm64; do \
+	@for target in $(SYSTEMS); do \
 		echo $$target; \
-		GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build $(FLAGS) -o /dev/null $(PROGRAMS:%=./cmd/%) || exit 1; \
-	done
-# "make lint" vets whole; one check that needs nothing of other packages reads their types alone.
-	@for arch in arm64 amd64; do \
-		echo "tests for darwin/$$arch"; \
-		GOOS=darwin GOARCH=$$arch $(GO) vet $(FLAGS) -buildtag ./... || exit 1; \
+		GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -o /dev/null $(PROGRAMS:%=./cmd/%) || exit 1; \
 	done
 
 ## generate: write the schemas, pages, manual page and default configuration that follow from tables and types
@@ -153,7 +156,7 @@ OWN_PREFIX  = $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/man $(SHARE)/do
 ifneq ($(SOURCES),)
 $(BINARIES): $(shell find $(SOURCES) -type f ! -name '*_test.go') go.mod go.sum
 	$(NEED_GO)
-	$(GO) build $(FLAGS) -o $@ ./cmd/$(@F)
+	$(GO) build -o $@ ./cmd/$(@F)
 endif
 
 install uninstall: export FOLDERS = $(DESTDIR):$(PREFIX):$(SYSCONFDIR):$(UNITDIR)
