@@ -70,13 +70,13 @@ test:
 	$(MAKE) --no-print-directory -k -j 2 test-machines test-modules || failed=1; \
 	exit $$failed
 
-# What waits longest goes first, and beside tests that boot a machine, of which one runs at a time, go others.
-# Tests run make themselves, with no flags of this one.
+# What waits longest goes first, with what computes longest beside it, and beside tests that boot a machine, of
+# which one runs at a time, go others. Tests run make themselves, with no flags of this one.
 test-packages:
-	MAKEFLAGS= $(GOTEST) -timeout 20m $$($(GO) list ./platform/linux/firewall ./... | grep -v /test/)
+	MAKEFLAGS= $(GOTEST) -p 4 -timeout 20m ./test/clients ./platform/linux/firewall $$($(GO) list ./... | grep -v /test/)
 
 test-machines:
-	MAKEFLAGS= $(GOTEST) -p 2 -timeout 20m ./test/remedy ./test/clients ./test/guard ./test/docs ./test/know ./test/truth ./test/install ./test/...
+	MAKEFLAGS= $(GOTEST) -p 2 -timeout 20m ./test/remedy ./test/guard ./test/docs ./test/know ./test/truth ./test/install $$($(GO) list ./test/... | grep -v /test/clients)
 
 test-modules:
 	failed=0; for module in interop interop/old otlp; do (cd test/$$module && $(GOTEST) ./...) || failed=1; done; exit $$failed
@@ -261,7 +261,7 @@ archive:
 ## mcpb: bundles for one-click installation in Claude Desktop, for macOS and Linux, into dist/
 mcpb:
 	for target in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do \
-		GOOS=$${target%-*} GOARCH=$${target#*-} $(MAKE) build BIN=$(DIST)/mcpb/$$target || exit 1; \
+		GOOS=$${target%-*} GOARCH=$${target#*-} $(MAKE) build BIN=$(DIST)/mcpb/$$target PROGRAMS='sentinel sentinel-mcp' || exit 1; \
 	done
 	$(GO) run ./packaging/mcpb $(DIST)/mcpb $(DIST)
 	rm -rf $(DIST)/mcpb

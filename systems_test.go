@@ -5,6 +5,7 @@ package sentinel_test
 import (
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -23,8 +24,11 @@ func TestTypesHoldOnEverySystem(t *testing.T) {
 		t.Fatal("the Makefile names no SYSTEMS")
 	}
 	for _, target := range strings.Fields(string(line[1])) {
+		system, architecture, _ := strings.Cut(target, "/")
+		if system == runtime.GOOS && architecture == runtime.GOARCH {
+			continue // the tests are compiled
+		}
 		t.Run(target, func(t *testing.T) {
-			system, architecture, _ := strings.Cut(target, "/")
 			checkTypes(t, packages.Config{
 				Tests:      architecture != "arm", // they run where an int has 64 bits
 				BuildFlags: []string{"-tags=nethttpomithttp2"},
