@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -76,15 +77,11 @@ func (m testMac) open() (*host.Host, error) {
 	if err := layOut(m.dirs[0], root); err != nil {
 		return nil, err
 	}
-	var execs []string
-	for _, directory := range m.dirs {
-		execs = append(execs, filepath.Join(directory, "exec"))
-	}
-	if err := provide(execs, root); err != nil {
+	machine, err := m.record()
+	if err != nil {
 		return nil, err
 	}
-	machine, err := replay.OpenMachine(execs...)
-	if err != nil {
+	if err := provide(machine.Programs(), root); err != nil {
 		return nil, err
 	}
 	machine.Unknown = func(argv string) { note(filepath.Join(m.work, "unexpected"), argv) }
@@ -97,6 +94,25 @@ func (m testMac) open() (*host.Host, error) {
 		EUID: euid, PID: macPID, Own: macOwn, Owner: os.Geteuid(), StateDir: filepath.Join(m.work, "state"), Getenv: os.Getenv, Now: clock(),
 		Kill: (&killer{testMac: m}).kill,
 	}), nil
+}
+
+// recordings are the machines of directories, each read once for all runs.
+var recordings sync.Map
+
+func (m testMac) record() (*replay.Machine, error) {
+	var execs []string
+	for _, directory := range m.dirs {
+		execs = append(execs, filepath.Join(directory, "exec"))
+	}
+	first, found := recordings.Load(execs[0])
+	if !found {
+		machine, err := replay.OpenMachine(execs[0])
+		if err != nil {
+			return nil, err
+		}
+		first, _ = recordings.LoadOrStore(execs[0], machine)
+	}
+	return first.(*replay.Machine).With(execs[1:]...)
 }
 
 // clock goes on from macNow: usage of the CPU is measured between two looks.
@@ -162,23 +178,15 @@ func layOut(directory, root string) error {
 	return nil
 }
 
-// provide puts an empty file where each program is that has a transcript.
-func provide(execs []string, root string) error {
-	sudo := filepath.Join(root, "usr", "bin", "sudo") // is there, and nobody plays it
-	err := errors.Join(os.MkdirAll(filepath.Dir(sudo), 0o755), os.WriteFile(sudo, nil, 0o755))
-	for _, directory := range execs {
-		files, globErr := filepath.Glob(filepath.Join(directory, "*.txtar"))
-		err = errors.Join(err, globErr)
-		for _, file := range files {
-			raw, readErr := os.ReadFile(file)
-			line, _, _ := strings.Cut(strings.TrimPrefix(string(raw), "argv: "), "\n")
-			program, _, _ := strings.Cut(line, " ")
-			path := filepath.Join(root, program)
-			if _, statErr := os.Stat(path); statErr == nil {
-				continue
-			}
-			err = errors.Join(err, readErr, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o755))
+// provide puts an empty file where each program is.
+func provide(programs []string, root string) error {
+	var err error
+	for _, program := range append(programs, "/usr/bin/sudo") { // it is there, and nobody plays it
+		path := filepath.Join(root, program)
+		if _, statErr := os.Stat(path); statErr == nil {
+			continue
 		}
+		err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o755))
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -34,33 +35,58 @@ var _ sysexec.Runner = (*Machine)(nil)
 // OpenMachine reads the transcripts, *.txtar, of all directories. Those of a later
 // directory replace all those of earlier ones with the same command line.
 func OpenMachine(dirs ...string) (*Machine, error) {
-	m := &Machine{plays: map[string][]transcript{}}
-	for _, dir := range dirs {
-		if err := m.add(dir); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return new(Machine).With(dirs...)
 }
 
-func (m *Machine) add(dir string) error {
+// With returns another machine with the transcripts of m and those of directories, as [OpenMachine] reads them.
+func (m *Machine) With(dirs ...string) (*Machine, error) {
+	m.mu.Lock()
+	plays := maps.Clone(m.plays)
+	m.mu.Unlock()
+	if plays == nil {
+		plays = map[string][]transcript{}
+	}
+	for _, dir := range dirs {
+		own, err := loadAll(dir)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(plays, own)
+	}
+	return &Machine{plays: plays}, nil
+}
+
+// loadAll reads the transcripts of a directory by their command lines.
+func loadAll(dir string) (map[string][]transcript, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.txtar")) // sorted
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("no transcripts in %s", dir)
+		return nil, fmt.Errorf("no transcripts in %s", dir)
 	}
-	own := map[string][]transcript{}
+	plays := map[string][]transcript{}
 	for _, file := range files {
 		one, err := load(file)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		own[one.argv] = append(own[one.argv], one)
+		plays[one.argv] = append(plays[one.argv], one)
 	}
-	maps.Copy(m.plays, own)
-	return nil
+	return plays, nil
+}
+
+// Programs returns the paths of all programs with a transcript, sorted.
+func (m *Machine) Programs() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var paths []string
+	for argv := range m.plays {
+		path, _, _ := strings.Cut(argv, " ")
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // Run implements [sysexec.Runner].
