@@ -51,6 +51,7 @@ func (s *HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.Protected
 		{Name: "tunnels of routes", Read: s.encaps},
 		{Name: "ways out", Read: s.waysOut},
 		{Name: "storage", Read: s.storage},
+		{Name: "served file systems", Read: s.served},
 		{Name: "configuration", Read: func(context.Context) ([]blocklist.ProtectedAddr, error) { return servernames.Addresses(s.root) }},
 		{Name: "sessions", Read: s.sessionPeers},
 	}...)

@@ -171,3 +171,17 @@ func (r Reader) ByGroup(ctx context.Context) (map[string][]string, error) {
 	}
 	return points, err
 }
+
+// OfRoot lists where root has mounted file systems, by the processes that serve them.
+func (r Reader) OfRoot(ctx context.Context) (map[int][]string, error) {
+	servers, err := r.servers(ctx, func(uid int) bool { return uid == 0 })
+	points := map[int][]string{}
+	for pid, served := range servers {
+		for _, m := range served {
+			if m.User == 0 {
+				points[pid] = append(points[pid], m.Point)
+			}
+		}
+	}
+	return points, err
+}
