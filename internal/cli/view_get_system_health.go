@@ -160,7 +160,7 @@ func (d *healthDocument) viewSockets(p *page) {
 	flows := network.FewerFlows(d.Flows, viewRows)
 	var rows [][]string
 	for _, f := range flows {
-		rows = append(rows, []string{pidText(f.PID), known(f.ProcessName), f.Source, f.Destination, string(f.Status)})
+		rows = append(rows, []string{pidText(f.PID), holder(f.ProcessName, f.UID), f.Source, f.Destination, string(f.Status)})
 	}
 	p.table(shownOf("Connections", len(flows), d.FlowsTotal), []column{
 		{title: "pid", right: true}, {title: "process"}, {title: "this end"}, {title: "other end"}, {title: "state"},
@@ -187,11 +187,19 @@ func (d *healthDocument) viewGroups(p *page) {
 	}
 }
 
+// holder is the process of a socket, or the user of one of which no process is seen.
+func holder(name string, uid int) string {
+	if name == "" && uid != 0 {
+		return fmt.Sprintf("(UID %d)", uid)
+	}
+	return known(name)
+}
+
 func listenerRows(listeners []network.Listener) [][]string {
 	var rows [][]string
 	for _, l := range listeners {
 		from := reachableFrom(l.Exposed, l.Reach, l.ReachLimited)
-		rows = append(rows, []string{pidText(l.PID), known(l.ProcessName), l.Address, string(l.Protocol), from})
+		rows = append(rows, []string{pidText(l.PID), holder(l.ProcessName, l.UID), l.Address, string(l.Protocol), from})
 	}
 	return rows
 }

@@ -158,3 +158,16 @@ func TestUnitsForPeople(t *testing.T) {
 		}
 	}
 }
+
+func TestASocketWithoutAProcessHasItsUser(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		uid  int
+		want string
+	}{{"sshd", 0, "sshd"}, {"sshd", 33, "sshd"}, {"", 33, "(UID 33)"}, {"", 0, "-"}} {
+		rows := listenerRows([]network.Listener{{ProcessName: c.name, UID: c.uid}})
+		if rows[0][1] != c.want {
+			t.Errorf("%q of %d: %q, want %q", c.name, c.uid, rows[0][1], c.want)
+		}
+	}
+}

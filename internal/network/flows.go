@@ -24,6 +24,7 @@ type Flow struct {
 	Destination string   `json:"destination"`            // host:port of the other end
 	Status      State    `json:"status"`                 // state of the connection, by RFC 9293
 	Protocol    Protocol `json:"protocol"`               // tcp, udp or udplite
+	UID         int      `json:"uid,omitempty"`          // of the user who made it, where no process of it is seen; absent for root
 	User        string   `json:"-"`                      // as that of a [Socket]
 }
 
@@ -31,6 +32,7 @@ type Flow struct {
 type Listener struct {
 	PID         int      `json:"pid,omitempty"`          // of the process; absent when it cannot be seen
 	ProcessName string   `json:"process_name,omitempty"` // of the process; absent when it cannot be seen
+	UID         int      `json:"uid,omitempty"`          // of the user who made it, where no process of it is seen; absent for root
 	Address     string   `json:"address"`                // host:port
 	Protocol    Protocol `json:"protocol"`               // tcp, udp or udplite
 	// Exposed says that it is neither at loopback nor bound to the interface lo, so that other hosts can reach
@@ -178,16 +180,24 @@ func (c *Connections) JudgeReach(judge reach.Judge, gaps *answer.Gaps) {
 
 func newFlow(s Socket, o Owner) Flow {
 	return Flow{
-		PID: o.PID, ProcessName: sanitize.Text(o.Name, 64), Source: hostPort(s.Local), Destination: hostPort(s.Remote),
+		PID: o.PID, ProcessName: sanitize.Text(o.Name, 64), UID: unowned(s, o), Source: hostPort(s.Local), Destination: hostPort(s.Remote),
 		Status: s.State, Protocol: s.Protocol, User: s.User(),
 	}
 }
 
 func newListener(s Socket, o Owner) Listener {
 	return Listener{
-		PID: o.PID, ProcessName: sanitize.Text(o.Name, 64), Address: hostPort(s.Local),
+		PID: o.PID, ProcessName: sanitize.Text(o.Name, 64), UID: unowned(s, o), Address: hostPort(s.Local),
 		Protocol: s.Protocol, Exposed: s.Exposed(), User: s.User(),
 	}
+}
+
+// unowned is who made a socket of which no process is seen: its descriptor may be on its way through another socket.
+func unowned(s Socket, o Owner) int {
+	if o.PID != 0 {
+		return 0
+	}
+	return s.UID
 }
 
 // hostPort formats one end of a connection. A zone is the name of an interface,

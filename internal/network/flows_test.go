@@ -175,17 +175,19 @@ func TestShownFlowsDoNotDependOnTheKernelsOrder(t *testing.T) {
 func TestListenersShowWhetherOthersReachThem(t *testing.T) {
 	udp := socket(Listen, "0.0.0.0:53", "0.0.0.0:0", 9)
 	udp.Protocol = UDP
+	web, shell := socket(Listen, "0.0.0.0:443", "0.0.0.0:0", 3), socket(Listen, "[::]:22", "[::]:0", 4)
+	web.UID, shell.UID = 33, 1001
 	m := &machine{
 		sockets: []Socket{
-			socket(Listen, "127.0.0.1:5432", "0.0.0.0:0", 1), socket(Listen, "[::1]:631", "[::]:0", 2), socket(Listen, "0.0.0.0:443", "0.0.0.0:0", 3),
-			socket(Listen, "[::]:22", "[::]:0", 4), socket(Listen, "192.0.2.1:22", "0.0.0.0:0", 5), socket(Listen, "127.8.9.1:25", "0.0.0.0:0", 6), udp,
+			socket(Listen, "127.0.0.1:5432", "0.0.0.0:0", 1), socket(Listen, "[::1]:631", "[::]:0", 2), web,
+			shell, socket(Listen, "192.0.2.1:22", "0.0.0.0:0", 5), socket(Listen, "127.8.9.1:25", "0.0.0.0:0", 6), udp,
 		},
 		owners: map[uint64]Owner{4: {PID: 802, Name: "sshd"}},
 	}
 	want := []Listener{
 		{Address: "192.0.2.1:22", Protocol: TCP, Exposed: true},
-		{PID: 802, ProcessName: "sshd", Address: "[::]:22", Protocol: TCP, Exposed: true},
-		{Address: "0.0.0.0:443", Protocol: TCP, Exposed: true},
+		{PID: 802, ProcessName: "sshd", User: "1001", Address: "[::]:22", Protocol: TCP, Exposed: true},
+		{UID: 33, User: "33", Address: "0.0.0.0:443", Protocol: TCP, Exposed: true},
 		{Address: "0.0.0.0:53", Protocol: UDP, Exposed: true},
 		{Address: "127.8.9.1:25", Protocol: TCP},
 		{Address: "[::1]:631", Protocol: TCP},
