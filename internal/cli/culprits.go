@@ -33,9 +33,12 @@ func cpuUsers(r processes.Ranking) string {
 	return strings.Join(names, ", ") + " of a core"
 }
 
-// memoryUsers names the processes that hold the most memory.
-func memoryUsers(list []processes.Process) string {
+// memoryUsers names the processes that hold the most memory, of a machine as t has it, and what may be of none.
+func memoryUsers(list []processes.Process, t processes.Table) string {
 	var names []string
+	if t.SharesMuch() {
+		names = append(names, "shared memory and files of a tmpfs "+humanize.Bytes(t.SharedBytes))
+	}
 	for _, p := range list {
 		names = append(names, fmt.Sprintf("%s %s", processText(p), humanize.Bytes(uint64(p.MemoryMB*(1<<20)))))
 	}

@@ -191,7 +191,7 @@ func (d *healthDocument) measure(ctx context.Context, s session, before baseline
 		case "cpu":
 			return cpuUsers(ranking)
 		case "memory":
-			return memoryUsers(processes.Rank(ctx, s.host.Processes, before.table, after, processes.Options{Count: topRowsInHealth, Sort: "memory", Brief: true}).Processes)
+			return memoryUsers(processes.Rank(ctx, s.host.Processes, before.table, after, processes.Options{Count: topRowsInHealth, Sort: "memory", Brief: true}).Processes, after)
 		default:
 			return diskWaiters(after)
 		}

@@ -144,7 +144,7 @@ func (r *Report) temperature(f Facts, gaps *answer.Gaps) {
 func (r *Report) memory(f Facts, gaps *answer.Gaps) {
 	if m := f.Memory; m != nil {
 		r.Memory = newMemory(m.Total, m.Total-m.Available)
-		r.Memory.PressureLevel = m.Pressure
+		r.Memory.PressureLevel, r.Memory.SharedBytes = m.Pressure, m.Shared
 		gaps.Add("memory.pressure_level", m.PressureErr)
 		gaps.Add("swap", m.SwapErr)
 		if used := m.SwapTotal - m.SwapFree; m.SwapErr == nil {

@@ -50,6 +50,8 @@ type Load struct {
 // MemoryFacts are sizes in bytes.
 type MemoryFacts struct {
 	Total, Available, SwapTotal, SwapFree uint64
+	// Shared is in shared memory and files of a tmpfs; 0 where it is not told.
+	Shared uint64
 	// SwapGrows says that the system makes more swap space when it needs some.
 	SwapGrows bool
 	// Pressure is how short of memory the kernel considers itself, one of the

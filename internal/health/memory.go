@@ -49,6 +49,9 @@ var memory = Figure{
 			return ""
 		}
 		text := usedText(m.UsedBytes, m.TotalBytes, m.UsedPercent)
+		if m.sharesMuch() {
+			text += ", " + humanize.Bytes(m.SharedBytes) + " of it in shared memory and files of a tmpfs"
+		}
 		if m.PressureLevel != "" {
 			text += ", pressure " + m.PressureLevel
 		}
@@ -68,6 +71,9 @@ var memoryLevel = Figure{
 	},
 	Culprit: usersOf("memory"),
 }
+
+// sharesMuch reports whether what is shared is a tenth of all memory: every desktop has a few percent of it.
+func (m *Memory) sharesMuch() bool { return m.SharedBytes > 0 && m.SharedBytes >= m.TotalBytes/10 }
 
 func usedText(used, total uint64, percent float64) string {
 	return fmt.Sprintf("%s of %s used (%s)", humanize.Bytes(used), humanize.Bytes(total), humanize.Percent(percent))

@@ -38,6 +38,9 @@ type Table struct {
 	Others time.Duration
 	// HugeBytes are held by processes in huge pages, which MemoryBytes of no sample counts.
 	HugeBytes uint64
+	// SharedBytes are in shared memory and files of a tmpfs, which MemoryBytes of a sample counts where its
+	// process has them mapped; 0 where that is not known.
+	SharedBytes uint64
 }
 
 // Details are what only shown rows need.

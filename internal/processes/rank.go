@@ -63,14 +63,27 @@ func Rank(ctx context.Context, source Source, before, after Table, o Options) Ra
 		r.Processes = append(r.Processes, p)
 	}
 	r.Unavailable = missing(after, r.Processes)
-	if o.Sort == "memory" && after.HugeBytes > 0 {
-		r.Unavailable.Note("processes.mem_mb", humanize.Bytes(after.HugeBytes)+" are held in huge pages, and counted for no process; get_process_details has them")
+	if o.Sort == "memory" {
+		noteUncounted(&r.Unavailable, after)
 	}
 	r.lost(ctx, source, before, after, used)
 	if n := len(locked); n > 0 {
 		r.Unavailable.Note("processes.command", "of "+humanize.Count(n, "process", "processes")+", "+strings.Join(locked[:min(n, 3)], ", ")+": "+ErrLocked.Error())
 	}
 	return r
+}
+
+// SharesMuch reports whether what is shared is a tenth of all memory: every desktop has a few percent of it.
+func (t Table) SharesMuch() bool { return t.SharedBytes > 0 && t.SharedBytes >= t.MemoryTotal/10 }
+
+// noteUncounted tells the memory that is used and may be in no row.
+func noteUncounted(gaps *answer.Gaps, t Table) {
+	if t.HugeBytes > 0 {
+		gaps.Note("processes.mem_mb", humanize.Bytes(t.HugeBytes)+" are held in huge pages, and counted for no process; get_process_details has them")
+	}
+	if t.SharesMuch() {
+		gaps.Note("processes.mem_mb", humanize.Bytes(t.SharedBytes)+" are in shared memory and files of a tmpfs, such as /dev/shm, and counted for no process that has not mapped them")
+	}
 }
 
 // first returns the n rows that come first, in order; 0 is all of them. To sort thousands for three of them

@@ -70,11 +70,13 @@ func TestWhatEndedProcessesUsedIsSaid(t *testing.T) {
 	}
 }
 
-func TestMemoryInHugePagesIsSaidWhereMemoryIsAsked(t *testing.T) {
+func TestMemoryOfNoProcessIsSaidWhereMemoryIsAsked(t *testing.T) {
 	one := table(began, Sample{PID: 7})
-	one.HugeBytes = 160 << 20
+	one.HugeBytes, one.MemoryTotal, one.SharedBytes = 160<<20, 1<<30, 103<<20
 	s := &source{details: map[int]Details{7: {User: "ann"}}}
-	want := answer.Gaps{{Field: "processes.mem_mb", Reason: "160 MiB are held in huge pages, and counted for no process; get_process_details has them"}}
+	want := answer.Gaps{
+		{Field: "processes.mem_mb", Reason: "160 MiB are held in huge pages, and counted for no process; get_process_details has them"},
+		{Field: "processes.mem_mb", Reason: "103 MiB are in shared memory and files of a tmpfs, such as /dev/shm, and counted for no process that has not mapped them"}}
 	if diff := cmp.Diff(want, Rank(t.Context(), s, one, one, Options{Sort: "memory"}).Unavailable); diff != "" {
 		t.Error(diff)
 	}

@@ -126,7 +126,7 @@ func (s source) load(context.Context) (health.Load, error) {
 
 func (s source) memory(context.Context) (health.MemoryFacts, error) {
 	m, err := s.proc.Memory()
-	return health.MemoryFacts{Total: m.Total, Available: m.Available, SwapTotal: m.SwapTotal, SwapFree: m.SwapFree}, err
+	return health.MemoryFacts{Total: m.Total, Available: m.Available, SwapTotal: m.SwapTotal, SwapFree: m.SwapFree, Shared: m.Shared}, err
 }
 
 func (s source) limits(context.Context) (health.Limits, error) { return cgroup.Limits(s.root) }

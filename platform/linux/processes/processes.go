@@ -144,7 +144,7 @@ func (s *Source) Table(ctx context.Context) (processes.Table, error) {
 	rows := last.rows
 	t := processes.Table{Samples: make([]processes.Sample, len(rows)), Busy: last.busy, Unread: s.unread(last.stuck)}
 	if m, err := s.proc.Memory(); err == nil {
-		t.MemoryTotal, t.HugeBytes = m.Total, m.HugeUsed
+		t.MemoryTotal, t.HugeBytes, t.SharedBytes = m.Total, m.HugeUsed, m.Shared
 	}
 	page := uint64(os.Getpagesize())
 	// Every PID namespace has a process 1; if it is not visible, hidepid (proc(5)) hides the

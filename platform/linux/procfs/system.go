@@ -53,18 +53,19 @@ type Memory struct {
 	Available uint64 // obtainable without swapping; kernel 3.14 and later
 	SwapTotal uint64
 	SwapFree  uint64
+	Shared    uint64 // in shared memory and files of a tmpfs, mapped or not; 0 where it is not told
 	HugeUsed  uint64 // in huge pages of the default size that are not free
 }
 
 // Memory reads /proc/meminfo.
 func (fs FS) Memory() (Memory, error) { return readWith(fs, parseMemory, "meminfo") }
 
-// parseMemory requires every field it returns: a truncated file must not look like a machine
+// parseMemory requires what every machine has: a truncated file must not look like a machine
 // without memory.
 func parseMemory(b []byte) (Memory, error) {
 	var m Memory
 	wanted := map[string]*uint64{
-		"MemTotal": &m.Total, "MemAvailable": &m.Available, "SwapTotal": &m.SwapTotal, "SwapFree": &m.SwapFree,
+		"MemTotal": &m.Total, "MemAvailable": &m.Available, "SwapTotal": &m.SwapTotal, "SwapFree": &m.SwapFree, "Shmem": &m.Shared,
 	}
 	for line := range lines(b) {
 		name, rest, _ := bytes.Cut(line, []byte(":"))
@@ -80,6 +81,7 @@ func parseMemory(b []byte) (Memory, error) {
 		*to = n << 10
 		delete(wanted, string(name))
 	}
+	delete(wanted, "Shmem")
 	if len(wanted) > 0 || m.Total == 0 || m.Available > m.Total || m.SwapFree > m.SwapTotal {
 		return Memory{}, ErrFormat
 	}

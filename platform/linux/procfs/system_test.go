@@ -52,6 +52,9 @@ func TestMemoryIsInBytesAndNeverInPart(t *testing.T) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
 	wholeOrNothing(t, meminfo, parseMemory)
+	if got, err := parseMemory([]byte(meminfo + "Shmem:            120000 kB\n")); err != nil || got.Shared != 120000<<10 {
+		t.Errorf("shared: got %+v, %v", got, err)
+	}
 }
 
 func TestMemoryRefusesWhatCannotBe(t *testing.T) {
