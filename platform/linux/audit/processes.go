@@ -39,6 +39,11 @@ func processChecks() []check {
 // maxProcesses bounds how many processes are looked at.
 const maxProcesses = 100_000
 
+// maxComm is more than the kernel has for the name of a process, in bytes.
+const maxComm = 256
+
+var errLongComm = errors.New("the name of a process is longer than the kernel's are")
+
 // A runningProcess is one entry of the process table.
 type runningProcess struct {
 	pid, uid int
@@ -92,26 +97,32 @@ func (m *machine) processTable(ctx context.Context) (processTable, error) {
 	})
 }
 
-// add reads one process, which may end at any moment.
+// add reads one process, which may end at any moment, and which a user may keep from being read.
 func (t *processTable) add(m *machine, pid int) {
-	directory := "/proc/" + strconv.Itoa(pid)
-	owner, err := m.stat(directory)
+	owner, err := m.stat("/proc/" + strconv.Itoa(pid))
 	if err != nil {
 		t.unseen(err)
 		return
 	}
-	raw, err := m.readUpTo(directory+"/comm", 256)
+	if _, err := m.proc().ProcessInTime(pid); errors.Is(err, procfs.ErrStuck) {
+		t.unseen(err)
+		return
+	}
+	raw, err := m.proc().Head(pid, "comm", maxComm+1)
+	if err == nil && len(raw) > maxComm {
+		err = errLongComm
+	}
 	if err != nil {
 		t.unseen(err)
 		return
 	}
 	p := runningProcess{pid: pid, uid: owner.UID, thread: pid, name: strings.TrimRight(string(raw), "\n")}
-	p.program, err = os.Readlink(m.path(directory + "/exe"))
+	p.program, err = m.proc().Link(p.pid, "exe")
 	if hostfile.Missing(err) {
-		p.thread, p.program, err = m.programOfThreads(pid)
+		p.thread, p.program, err = m.programOfThreads(p.pid)
 	}
 	t.unseen(err)
-	t.sawInit = t.sawInit || pid == 1
+	t.sawInit = t.sawInit || p.pid == 1
 	t.list = append(t.list, p)
 }
 
@@ -131,7 +142,7 @@ func (m *machine) programOfThreads(pid int) (thread int, program string, err err
 		if err != nil {
 			return 0, "", err
 		}
-		program, err := os.Readlink(m.path(exeOf(pid, tid)))
+		program, err := m.proc().Link(pid, exeOf(tid))
 		if !procfs.Ended(err) {
 			return tid, program, err
 		}
@@ -140,9 +151,7 @@ func (m *machine) programOfThreads(pid int) (thread int, program string, err err
 }
 
 // exeOf is the link to what a thread of a process runs: that of the process is gone with its first thread.
-func exeOf(pid, tid int) string {
-	return path.Join("/proc", strconv.Itoa(pid), "task", strconv.Itoa(tid), "exe")
-}
+func exeOf(tid int) string { return path.Join("task", strconv.Itoa(tid), "exe") }
 
 func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
 	table, err := m.processTable(ctx)
@@ -279,7 +288,11 @@ func (m *machine) isClone(p runningProcess, original string) bool {
 func (m *machine) openMemory(p runningProcess) (held *os.File, err error) {
 	const tries = 4
 	for range tries {
-		if held, err = procfs.OpenHeld(m.path(exeOf(p.pid, p.thread)), procfs.Held.InMemory); !procfs.Ended(err) {
+		link, stuck := m.proc().Path(p.pid, exeOf(p.thread))
+		if stuck != nil {
+			return nil, stuck
+		}
+		if held, err = procfs.OpenHeld(link, procfs.Held.InMemory); !procfs.Ended(err) {
 			break
 		}
 		tid, none := m.proc().Thread(p.pid)

@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// An apart is a /proc of this run's own, in which processes are read that are kept from being read in the one that
-// everybody has: whoever lists a directory there into memory that does not come holds its inode, and no inode of this
-// one is to be had for anybody else.
+// An apart is a /proc of this run's own, in which files of processes are read where it can be had: whoever lists a
+// directory in the one that everybody has into memory that does not come holds its inode, and no inode of this one is
+// to be had for anybody else. The table of all processes is read in the other first, whose names the kernel has at hand.
 type apart struct {
 	fd    func() (int, error) // of the /proc; made when it is first asked for
 	stats *memoryReader
 
 	mu   sync.Mutex
-	pids map[int]bool // that are read there
+	pids map[int]bool // that cannot be read elsewhere
 }
 
 func newApart(shared string) *apart {
@@ -26,12 +26,12 @@ func newApart(shared string) *apart {
 	}
 }
 
-// path is that of the /proc that a process is read in, if it is this one.
-func (a *apart) path(pid int) string {
-	if !a.has(pid) {
+// path is that of this /proc, empty where there is none.
+func (a *apart) path() string {
+	fd, err := a.fd()
+	if err != nil {
 		return ""
 	}
-	fd, _ := a.fd() //nolint:errcheck // there was one when the process was put there
 	return apartPath(fd)
 }
 
@@ -43,7 +43,7 @@ func (a *apart) has(pid int) bool {
 	return a.pids[pid]
 }
 
-// put has a process read there, unless it is stuck there as well.
+// put notes that a process can only be read there, unless it is stuck there as well.
 func (a *apart) put(pid int, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -29,10 +29,10 @@ func (fs FS) in(dir dirHandle, pid int) dirHandle {
 	if fs.stuck(pid) {
 		return nowhere
 	}
-	if !fs.apart.has(pid) {
+	fd, err := fs.apart.fd()
+	if err != nil {
 		return dir
 	}
-	fd, _ := fs.apart.fd() //nolint:errcheck // there was one when the process was put there
 	return dirHandle(fd)
 }
 

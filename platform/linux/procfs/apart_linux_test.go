@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,6 +36,39 @@ func TestAProcessOfRootsThatAUserHoldsIsRead(t *testing.T) {
 	deadfuse.Hold(t, 1000, filepath.Join("/proc", strconv.Itoa(pid)))
 	for _, run := range []string{"first run", "next run"} {
 		t.Run(run, func(t *testing.T) { readHeld(t, root, pid) })
+	}
+}
+
+// What the kernel has at hand of a process is found in spite of who holds its directory, and says nothing of the rest.
+func TestAProcessThatIsHeldOnceItWasReadIsRead(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	deadfuse.Become()
+	testenv.HangGuard(t)
+	c := exec.Command(testenv.Program(t, "sleep", "coreutils"), "60")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	pid := c.Process.Pid
+	if _, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat")); err != nil {
+		t.Fatal(err)
+	}
+	deadfuse.Hold(t, 1000, filepath.Join("/proc", strconv.Itoa(pid)))
+	fs := New("/")
+	if _, stuck, err := fs.Processes(t.Context()); len(stuck) != 0 || err != nil {
+		t.Errorf("stuck %v, %v", stuck, err)
+	}
+	if program, err := fs.Executable(pid); !strings.HasPrefix(program, "/") || err != nil {
+		t.Errorf("its program: %q, %v", program, err)
+	}
+	fs.apart, fs.stats.root = newApart("elsewhere"), testenv.Plant(t, map[string]string{"run/keep": ""})
+	if _, stuck, err := fs.Processes(t.Context()); !slices.Equal(stuck, []int{pid}) || err != nil {
+		t.Errorf("without another /proc: stuck %v, %v", stuck, err)
+	}
+	if _, err := fs.Executable(pid); !errors.Is(err, ErrStuck) {
+		t.Errorf("without another /proc: %v", err)
 	}
 }
 

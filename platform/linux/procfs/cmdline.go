@@ -20,7 +20,7 @@ const maxCommand = 8 << 10
 // rewrite its own, so it proves nothing; and it can keep others from reading them, which is
 // [ErrStuck] after a while. Do not call it while holding a lock that others wait for.
 func (fs FS) CommandLine(pid int) ([]string, error) {
-	raw, err := fs.memory.readOne(pid, fs.userOf, func(pid int) ([]byte, error) { return fs.readUpTo(maxCommand, strconv.Itoa(pid), "cmdline") })
+	raw, err := fs.Head(pid, "cmdline", maxCommand)
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,14 @@ func (d dirHandle) open(pid int, name string, flags int) (int, error) {
 	return retry(func() (int, error) { return openat(int(d), pid, name, flags) })
 }
 
+// search looks up what is not there in the directory of a process, which waits while a user keeps that from being
+// searched. The names of what is there may be in the kernel's cache, which takes no waiting.
+func (d dirHandle) search(pid int) {
+	if fd, err := d.open(pid, "/-", unix.O_PATH|unix.O_CLOEXEC); err == nil {
+		unix.Close(fd) //nolint:errcheck // nothing was written
+	}
+}
+
 // directoryBuffer is enough for the records of about a thousand entries, in bytes.
 const directoryBuffer = 32 << 10
 

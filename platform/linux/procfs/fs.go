@@ -50,15 +50,15 @@ func New(root string) FS {
 	return fs
 }
 
-// path is where a file is read. A process may be read apart, and one that is kept from being read there as well is not
-// to be asked: the error is [ErrStuck].
+// path is where a file is read: apart that of a process, where that can be. One that is kept from being read there as
+// well is not to be asked: the error is [ErrStuck].
 func (fs FS) path(parts ...string) (string, error) {
 	dir := fs.dir
 	if pid, err := strconv.Atoi(cmp.Or(fs.process, parts[0])); err == nil {
 		if fs.stuck(pid) {
 			return "", &os.PathError{Op: "open", Path: fs.name(parts...), Err: ErrStuck}
 		}
-		dir = cmp.Or(fs.apart.path(pid), dir)
+		dir = cmp.Or(fs.apart.path(), dir)
 	}
 	return filepath.Join(append([]string{dir, fs.process}, parts...)...), nil
 }
@@ -101,6 +101,12 @@ func (fs FS) named(err error, parts ...string) error {
 }
 
 func (fs FS) read(parts ...string) ([]byte, error) { return fs.readUpTo(maxFile, parts...) }
+
+// Head returns at most the first limit bytes of a file of a process, which can keep others from reading it: that is
+// [ErrStuck] after a while. Do not call it while holding a lock that others wait for.
+func (fs FS) Head(pid int, name string, limit int64) ([]byte, error) {
+	return fs.memory.readOne(pid, fs.userOf, func(pid int) ([]byte, error) { return fs.readUpTo(limit, strconv.Itoa(pid), name) })
+}
 
 // readUpTo makes three system calls where os.File makes nine: it would register each file with the poller.
 func (fs FS) readUpTo(limit int64, parts ...string) ([]byte, error) {

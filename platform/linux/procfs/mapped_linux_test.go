@@ -152,8 +152,7 @@ func childrenOf(pid int) (list []int) {
 // What is mapped is that of the program which is shown before and after.
 func TestAProgramIsComparedWithWhatIsMapped(t *testing.T) {
 	for maps, want := range map[string]bool{mapsOfMemory: true, mapsOfSleep: false} {
-		f := New("/")
-		f.dir = testenv.Plant(t, map[string]string{"7/maps": maps})
+		f := New(testenv.Plant(t, map[string]string{"proc/7/maps": maps}))
 		if err := os.Symlink("/usr/bin/sleep", f.name("7", "exe")); err != nil {
 			t.Fatal(err)
 		}

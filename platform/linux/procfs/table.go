@@ -102,8 +102,12 @@ func (fs FS) answering(pids []int) (answer []int, stuck []Skipped) {
 // readStats calls open for the processes with a buffer, which it must not keep, and closes dir unless one was given up,
 // which may still use it. What is kept from being read there is read apart.
 func readStats[T any](fs FS, dir dirHandle, pids []int, open func(dir dirHandle, pid int, buf []byte) (T, error)) []outcome[T] {
+	_, none := fs.apart.fd()
 	read := func(m *memoryReader, dir dirHandle, pids []int) []outcome[T] {
 		return readEach(m, pids, fs.Owner, func(pid int) (T, error) {
+			if none != nil { // all else of it is read here, too
+				dir.search(pid)
+			}
 			buf := statBuffers.Get().(*[4096]byte)
 			defer statBuffers.Put(buf)
 			return open(dir, pid, buf[:])

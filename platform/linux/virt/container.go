@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sentinel/platform/linux/procfs"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -18,14 +19,15 @@ import (
 // of a container.
 func Container(root string) string {
 	at := func(name string) string { return filepath.Join(root, name) }
-	groups, _ := hostfile.Head(at("proc/1/cgroup"), 64<<10) //nolint:errcheck // unreadable: other signs decide
+	proc := procfs.New(root)
+	groups, _ := proc.Head(1, "cgroup", 64<<10) //nolint:errcheck // unreadable: other signs decide
 	marked := !isMachine(at, groups)
 	byGroup := cgroupManager(groups)
 	if byGroup == "kubernetes" || hostfile.Exists(at("run/secrets/kubernetes.io/serviceaccount")) ||
 		hostfile.Exists(at("var/run/secrets/kubernetes.io/serviceaccount")) {
 		return "kubernetes"
 	}
-	if name := fromManager(at); name != "" {
+	if name := fromManager(at, proc); name != "" {
 		return name
 	}
 	if isWSL(at("proc/sys/kernel/osrelease")) {
@@ -67,13 +69,13 @@ func isMachine(at func(string) string, groups []byte) bool {
 // fromManager returns the name that the manager gives itself through systemd's container interface
 // (systemd.io/CONTAINER_INTERFACE): in a file, or in an environment variable of the first process,
 // which only root may read.
-func fromManager(at func(string) string) string {
+func fromManager(at func(string) string, proc procfs.FS) string {
 	for _, file := range [...]string{"run/systemd/container", "run/host/container-manager"} {
 		if name, err := hostfile.Text(at(file)); err == nil {
 			return canonicalName(name)
 		}
 	}
-	environ, err := hostfile.Head(at("proc/1/environ"), 64<<10)
+	environ, err := proc.Head(1, "environ", 64<<10)
 	if err != nil {
 		return ""
 	}
