@@ -31,7 +31,7 @@ type Table struct {
 	MemoryTotal uint64 // bytes of the machine; 0 when it could not be read
 	Hidden      bool   // the system hides processes of other users from this one
 	Unread      error  // which processes are left out, as they could not be read in time; nil for none
-	// Busy is what all processes of the machine have used since boot; 0 where that is not known, or where
+	// Busy is what all processes of the machine, or of the container, have used since its start; 0 where that is not known, or where
 	// Samples does not have all of them.
 	Busy time.Duration
 	// Others is how much processor time those had used at most that were left out; 0 where none was.

@@ -58,21 +58,29 @@ func unified(dir string) (health.Limits, error) {
 
 // CPUTime reads the processor time that all processes of the container have used. It fails with
 // [fs.ErrNotExist] where the group of the container is not what is mounted.
-func CPUTime(root string) (time.Duration, error) {
-	dir := filepath.Join(root, "sys", "fs", "cgroup")
-	var used time.Duration
-	unified := func(b []byte) error {
-		n, err := parseStat(b, "usage_usec")
-		used = time.Duration(n) * time.Microsecond
-		return err
-	}
+func CPUTime(root string) (used time.Duration, err error) {
 	legacy := func(b []byte) error {
 		var n int64
 		err := parseSigned(b, &n)
 		used = time.Duration(n)
 		return err
 	}
-	return used, firstOf(dir, choice{"cpu.stat", unified}, choice{"cpuacct/cpuacct.usage", legacy})
+	err = firstOf(filepath.Join(root, "sys", "fs", "cgroup"), unifiedCPUTime(&used), choice{"cpuacct/cpuacct.usage", legacy})
+	return used, err
+}
+
+// UnifiedCPUTime is [CPUTime] of control groups v2 alone, where the group of a container is told from that of the host.
+func UnifiedCPUTime(root string) (used time.Duration, err error) {
+	err = firstOf(filepath.Join(root, "sys", "fs", "cgroup"), unifiedCPUTime(&used))
+	return used, err
+}
+
+func unifiedCPUTime(to *time.Duration) choice {
+	return choice{"cpu.stat", func(b []byte) error {
+		n, err := parseStat(b, "usage_usec")
+		*to = time.Duration(n) * time.Microsecond
+		return err
+	}}
 }
 
 // OOMKills reads how many processes of the container the kernel killed for want of memory.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -155,4 +156,13 @@ func FuzzCgroupFiles(f *testing.F) {
 			t.Errorf("a value without its key in %q", b)
 		}
 	})
+}
+
+// Those of v1 may be the groups of the host.
+func TestProcessorTimeIsThatOfTheContainer(t *testing.T) {
+	for name, want := range map[string]time.Duration{"container": 88120110 * time.Microsecond, "container-v1": 0, "laptop": 0} {
+		if got, err := UnifiedCPUTime(filepath.Join("../../../testdata/hosts", name)); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
 }

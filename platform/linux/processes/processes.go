@@ -21,6 +21,7 @@ import (
 	"sentinel/internal/processes"
 	"sentinel/internal/sanitize"
 	"sentinel/platform/linux/accounts"
+	"sentinel/platform/linux/cgroup"
 	"sentinel/platform/linux/procfs"
 )
 
@@ -44,7 +45,7 @@ type Source struct {
 type snapshot struct {
 	rows  []procfs.Process
 	stuck []int         // processes that could not be read in time
-	busy  time.Duration // 0 where the rows are not all of the machine
+	busy  time.Duration // 0 where the rows are not all of the machine or the container
 }
 
 var _ processes.Source = (*Source)(nil)
@@ -96,16 +97,35 @@ func (s *Source) read(ctx context.Context, age time.Duration) (snapshot, error) 
 		return s.last, nil
 	}
 	at := time.Now()
-	cpu, busyErr := s.proc.CPU()
+	busy := s.busy()
 	rows, stuck, err := s.proc.Processes(ctx)
 	if err != nil {
 		return snapshot{}, err
 	}
 	s.at, s.last = at, snapshot{rows: rows, stuck: stuck}
-	if busyErr == nil && len(stuck) == 0 && slices.ContainsFunc(rows, isKernel) {
-		s.last.busy = time.Duration(cpu.Tasks) * tick
+	if len(stuck) == 0 {
+		s.last.busy = busy(rows)
 	}
 	return s.last, nil
+}
+
+// busy reads what all processes of the machine have used, and those of this container, and chooses by the rows that
+// are read next whose time it is; 0 where they are neither all of the one nor of the other. Control groups v1 may be
+// those of the host.
+func (s *Source) busy() func([]procfs.Process) time.Duration {
+	cpu, machineErr := s.proc.CPU()
+	own, ownErr := cgroup.UnifiedCPUTime(s.root)
+	return func(rows []procfs.Process) time.Duration {
+		isFirst := func(p procfs.Process) bool { return p.PID == 1 }
+		switch {
+		case slices.ContainsFunc(rows, isKernel) && machineErr == nil:
+			return time.Duration(cpu.Tasks) * tick
+		case !slices.ContainsFunc(rows, isKernel) && slices.ContainsFunc(rows, isFirst) && ownErr == nil:
+			return own
+		default:
+			return 0
+		}
+	}
 }
 
 // isKernel reports whether p is kthreadd, which only a table of the whole machine has: a PID namespace of
