@@ -13,7 +13,7 @@ import (
 )
 
 // TestTypesHoldOnEverySystem checks the types of all packages and their tests for every system of the
-// Makefile, from source: that is a fraction of what compiling for another machine takes.
+// Makefile, from source: that is a fraction of what compiling for another machine takes. The modules below test/ are for this one.
 func TestTypesHoldOnEverySystem(t *testing.T) {
 	makefile, err := os.ReadFile("Makefile")
 	if err != nil {
@@ -30,7 +30,7 @@ func TestTypesHoldOnEverySystem(t *testing.T) {
 		}
 		t.Run(target, func(t *testing.T) {
 			checkTypes(t, packages.Config{
-				Tests:      architecture != "arm", // they run where an int has 64 bits
+				Tests:      architecture != "arm", // they have numbers that take an int of 64 bits
 				BuildFlags: []string{"-tags=nethttpomithttp2"},
 				Env:        []string{"GOOS=" + system, "GOARCH=" + architecture},
 			})
