@@ -36,13 +36,18 @@ func cpuUsers(r processes.Ranking) string {
 // memoryUsers names the processes that hold the most memory, of a machine as t has it, and what may be of none.
 func memoryUsers(list []processes.Process, t processes.Table) string {
 	var names []string
-	if t.SharesMuch() {
-		names = append(names, "shared memory and files of a tmpfs "+humanize.Bytes(t.SharedBytes))
-	}
 	for _, p := range list {
 		names = append(names, fmt.Sprintf("%s %s", processText(p), humanize.Bytes(uint64(p.MemoryMB*(1<<20)))))
 	}
-	return strings.Join(names, ", ")
+	text := strings.Join(names, ", ")
+	if !t.SharesMuch() {
+		return text
+	}
+	shared := humanize.Bytes(t.SharedBytes) + " shared or in a tmpfs"
+	if text == "" {
+		return shared
+	}
+	return shared + ", in part perhaps of: " + text
 }
 
 // diskWaiters names the processes that wait for disks.

@@ -22,8 +22,11 @@ func TestCulpritsAreNamedWithTheirShare(t *testing.T) {
 	if got := memoryUsers(list, processes.Table{MemoryTotal: 1 << 30, SharedBytes: 99 << 20}); got != `"stress" (PID 7, ann) 2.0 GiB, "idle" (PID 8, user unknown) 1.0 MiB` {
 		t.Errorf("%q", got)
 	}
-	if got := memoryUsers(nil, processes.Table{MemoryTotal: 1 << 30, SharedBytes: 103 << 20}); got != "shared memory and files of a tmpfs 103 MiB" {
+	if got := memoryUsers(nil, processes.Table{MemoryTotal: 1 << 30, SharedBytes: 103 << 20}); got != "103 MiB shared or in a tmpfs" {
 		t.Error(got)
+	}
+	if got := memoryUsers(list[1:], processes.Table{MemoryTotal: 1 << 30, SharedBytes: 103 << 20}); got != `103 MiB shared or in a tmpfs, in part perhaps of: "idle" (PID 8, user unknown) 1.0 MiB` {
+		t.Errorf("%q", got)
 	}
 	if got := memoryUsers([]processes.Process{{PID: 9, Name: `nginx" (PID 77`, MemoryMB: 1}}, processes.Table{}); got != `"nginx' (PID 77" (PID 9, user unknown) 1.0 MiB` {
 		t.Errorf("a name ends before its quote: %q", got)

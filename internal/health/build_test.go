@@ -65,7 +65,7 @@ func TestMemoryIsThatOfTheContainerWhereThatIsSmaller(t *testing.T) {
 }
 
 func TestMemoryThatIsSharedIsToldFromATenthOn(t *testing.T) {
-	for shared, want := range map[uint64]string{0: "", 99: "", 100: ", 100 B of it in shared memory and files of a tmpfs"} {
+	for shared, want := range map[uint64]string{0: "", 99: "", 100: ", 100 B of it shared or in a tmpfs"} {
 		r, _ := built(Facts{Memory: &MemoryFacts{Total: 1000, Available: 400, Shared: shared}}, -1)
 		if got := memory.Text(&r); r.Memory.SharedBytes != shared || got != "600 B of 1000 B used (60.0 %)"+want {
 			t.Errorf("%d: %q, %+v", shared, got, r.Memory)

@@ -50,7 +50,7 @@ var memory = Figure{
 		}
 		text := usedText(m.UsedBytes, m.TotalBytes, m.UsedPercent)
 		if m.sharesMuch() {
-			text += ", " + humanize.Bytes(m.SharedBytes) + " of it in shared memory and files of a tmpfs"
+			text += ", " + humanize.Bytes(m.SharedBytes) + " of it shared or in a tmpfs"
 		}
 		if m.PressureLevel != "" {
 			text += ", pressure " + m.PressureLevel

@@ -75,7 +75,7 @@ type Memory struct {
 	UsedBytes      uint64  `json:"used_bytes"`               // what is not available
 	AvailableBytes uint64  `json:"available_bytes"`          // what can be had without swapping
 	UsedPercent    float64 `json:"used_percent"`             // of the total
-	SharedBytes    uint64  `json:"shared_bytes,omitempty"`   // of what is used, in shared memory and files of a tmpfs, which count for no process unless it has mapped them; absent where it is not told, and with limited_by
+	SharedBytes    uint64  `json:"shared_bytes,omitempty"`   // of what is used, in shared memory and files of a tmpfs, which count for no process that has not mapped them; absent where there is none or it is not told, and with limited_by
 	LimitedBy      string  `json:"limited_by,omitempty"`     // "cgroup" in a container with a limit
 	PressureLevel  string  `json:"pressure_level,omitempty"` // of the kernel of macOS: normal, warning or critical
 }

@@ -24,7 +24,7 @@ type Flow struct {
 	Destination string   `json:"destination"`            // host:port of the other end
 	Status      State    `json:"status"`                 // state of the connection, by RFC 9293
 	Protocol    Protocol `json:"protocol"`               // tcp, udp or udplite
-	UID         int      `json:"uid,omitempty"`          // of the user who made it, where no process of it is seen; absent for root
+	UID         int      `json:"uid,omitempty"`          // of the account that made it, where no process of it is seen; absent for root's, and where the system does not tell
 	User        string   `json:"-"`                      // as that of a [Socket]
 }
 
@@ -32,7 +32,7 @@ type Flow struct {
 type Listener struct {
 	PID         int      `json:"pid,omitempty"`          // of the process; absent when it cannot be seen
 	ProcessName string   `json:"process_name,omitempty"` // of the process; absent when it cannot be seen
-	UID         int      `json:"uid,omitempty"`          // of the user who made it, where no process of it is seen; absent for root
+	UID         int      `json:"uid,omitempty"`          // of the account that made it, where no process of it is seen; absent for root's, and where the system does not tell
 	Address     string   `json:"address"`                // host:port
 	Protocol    Protocol `json:"protocol"`               // tcp, udp or udplite
 	// Exposed says that it is neither at loopback nor bound to the interface lo, so that other hosts can reach

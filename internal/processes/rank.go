@@ -82,7 +82,7 @@ func noteUncounted(gaps *answer.Gaps, t Table) {
 		gaps.Note("processes.mem_mb", humanize.Bytes(t.HugeBytes)+" are held in huge pages, and counted for no process; get_process_details has them")
 	}
 	if t.SharesMuch() {
-		gaps.Note("processes.mem_mb", humanize.Bytes(t.SharedBytes)+" are in shared memory and files of a tmpfs, such as /dev/shm, and counted for no process that has not mapped them")
+		gaps.Note("processes.mem_mb", humanize.Bytes(t.SharedBytes)+" are shared or in files of a tmpfs, such as /dev/shm: what of that no process has mapped is counted for none")
 	}
 }
 

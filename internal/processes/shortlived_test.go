@@ -76,7 +76,7 @@ func TestMemoryOfNoProcessIsSaidWhereMemoryIsAsked(t *testing.T) {
 	s := &source{details: map[int]Details{7: {User: "ann"}}}
 	want := answer.Gaps{
 		{Field: "processes.mem_mb", Reason: "160 MiB are held in huge pages, and counted for no process; get_process_details has them"},
-		{Field: "processes.mem_mb", Reason: "103 MiB are in shared memory and files of a tmpfs, such as /dev/shm, and counted for no process that has not mapped them"}}
+		{Field: "processes.mem_mb", Reason: "103 MiB are shared or in files of a tmpfs, such as /dev/shm: what of that no process has mapped is counted for none"}}
 	if diff := cmp.Diff(want, Rank(t.Context(), s, one, one, Options{Sort: "memory"}).Unavailable); diff != "" {
 		t.Error(diff)
 	}

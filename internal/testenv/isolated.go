@@ -20,6 +20,17 @@ var namespaceKinds = []string{"net", "mnt", "pid"}
 // that the test leaves behind end with it.
 func Isolated(t *testing.T, env ...string) bool {
 	t.Helper()
+	return isolated(t, `exec "$@"`, env)
+}
+
+// IsolatedAsSecond is [Isolated] of a test that is not the first process there.
+func IsolatedAsSecond(t *testing.T) bool {
+	t.Helper()
+	return isolated(t, `{ "$@"; exit $?; }`, nil)
+}
+
+func isolated(t *testing.T, start string, env []string) bool {
+	t.Helper()
 	if os.Getenv(insideEnv) == t.Name() {
 		RequireIsolated(t)
 		return true
@@ -28,7 +39,7 @@ func Isolated(t *testing.T, env ...string) bool {
 	unshare := Program(t, "unshare", "util-linux")
 	ip := Program(t, "ip", "iproute2")
 	return Inside(t, append(env, unshare, "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private",
-		"/bin/sh", "-c", ip+` link set lo up && exec "$@"`, "sh")...)
+		"/bin/sh", "-c", ip+" link set lo up && "+start, "sh")...)
 }
 
 // RequireIsolated fails the test at once unless it runs in its own namespaces. Helpers

@@ -7,9 +7,9 @@ package blocklist
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -21,101 +21,165 @@ import (
 	"sentinel/platform/linux/sockdiag"
 )
 
-// served lists with whom the programs are connected that serve file systems which root has mounted (fuse(4)),
-// and those of root's at the other end of their Unix sockets: sshfs has an ssh carry what it asks.
+// served lists whom the programs have called that serve what root has mounted here (fuse(4)), and whom those have with
+// which one is joined by a pair of sockets: sshfs has an ssh carry what it asks. They are [blocklist.ProtectedAddr.Announced],
+// for whom a program calls may follow from what it was told. What cannot be looked at is kept by nobody, which is
+// no reason to refuse other blocks.
 func (s *HostContext) served(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
-	if table, err := mounts.New(s.root).Table(); err == nil && !slices.ContainsFunc(table, mounts.IsFUSE) {
-		return nil, nil // most machines
-	}
-	proc := procfs.New(s.root)
-	servers, err := fuse.New(s.root, proc).OfRoot(ctx)
-	var list []blocklist.ProtectedAddr
-	for pid, points := range servers {
-		found, findErr := talksWith(ctx, proc, pid)
-		err = errors.Join(err, findErr)
-		for _, a := range found {
-			list = append(list, blocklist.Protect(a, "a server of the file system at "+sanitize.Quoted(points[0], maxMounted)))
+	table, err := mounts.New(s.root).Table()
+	v := fileServers{proc: procfs.New(s.root), at: map[uint64]string{}, places: map[int]string{}, roots: map[int]bool{}, sockets: map[int][]uint64{}, holders: map[uint64][]int{}}
+	for _, m := range table {
+		if mounts.IsFUSE(m) && mounts.Mounter(m) == 0 {
+			v.at[uint64(m.Minor)] = mounts.PlaceOf(m)
 		}
 	}
-	return list, err
-}
-
-// talksWith lists the other ends of the connections of a process and its helpers.
-func talksWith(ctx context.Context, proc procfs.FS, pid int) ([]netip.Addr, error) {
-	held, err := socketsOf(ctx, proc, pid)
-	if err != nil || len(held) == 0 {
+	if err != nil || len(v.at) == 0 {
+		return nil, nil //nolint:nilerr // storage tells of it
+	}
+	if _, err := v.proc.OpenFiles(ctx, nil, v.visit); err != nil {
 		return nil, err
 	}
-	found, rest, err := otherEnds(ctx, held)
-	helpers, helpErr := behindUnix(ctx, proc, pid, rest)
-	err = errors.Join(err, helpErr)
-	for _, helper := range helpers {
-		held, heldErr := socketsOf(ctx, proc, helper)
-		more, _, moreErr := otherEnds(ctx, held)
-		found, err = append(found, more...), errors.Join(err, heldErr, moreErr)
+	if len(v.places) == 0 {
+		return nil, nil
 	}
-	return found, err
+	ends, err := v.ends(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []blocklist.ProtectedAddr
+	for pid, place := range v.helpers(ctx, ends) {
+		for _, inode := range v.sockets[pid] {
+			for _, a := range ends.remote[inode] {
+				p := blocklist.Protect(a, "a server of the file system at "+sanitize.Quoted(place, maxMounted))
+				p.Announced = true
+				list = append(list, p)
+			}
+		}
+	}
+	return list[:min(len(list), maxServed)], nil
 }
 
-// otherEnds lists with whom sockets of TCP and UDP are connected, and which of the sockets are others: the kernel
-// takes long to tell of each of those.
-func otherEnds(ctx context.Context, held []uint64) (found []netip.Addr, others []uint64, err error) {
-	mine := map[uint64]bool{}
-	for _, inode := range held {
-		mine[inode] = true
+// maxServed bounds the addresses: each is held against what is to be blocked.
+const maxServed = 4096
+
+// fileServers are root's processes in this PID namespace, and those of them that serve file systems.
+type fileServers struct {
+	proc    procfs.FS
+	at      map[uint64]string // where root has mounted a file system that a process serves, by its connection
+	places  map[int]string    // one of those that a process serves
+	roots   map[int]bool      // whether a process is one of root's
+	sockets map[int][]uint64  // that these have open
+	holders map[uint64][]int  // who has a socket open
+}
+
+func (v *fileServers) visit(f procfs.OpenFile) bool {
+	if inode, ok := f.Socket(); ok {
+		if v.isRoots(f.PID) {
+			v.sockets[f.PID] = append(v.sockets[f.PID], inode)
+			v.holders[inode] = append(v.holders[inode], f.PID)
+		}
+		return true
 	}
+	if connection, is := fuse.Device(f); is && v.isRoots(f.PID) {
+		if place, serves := v.place(connection); serves {
+			v.places[f.PID] = place
+		}
+	}
+	return true
+}
+
+// place is where the file system of a connection is. Where the kernel does not tell the connection it is any.
+func (v *fileServers) place(connection uint64) (string, bool) {
+	if place, known := v.at[connection]; known || connection != 0 {
+		return place, known
+	}
+	for _, place := range v.at {
+		return place, true
+	}
+	return "", false
+}
+
+// isRoots reports whether nobody else has started a process: root of a container and whoever starts what lends the
+// rights of root choose with whom that is connected. Everybody is with the first process.
+func (v *fileServers) isRoots(pid int) bool {
+	is, known := v.roots[pid]
+	if !known {
+		uid, err := v.proc.UID(pid)
+		status, statusErr := v.proc.Status(pid)
+		is = pid != 1 && errors.Join(err, statusErr) == nil && uid == 0 && !status.Nested && !v.proc.Lends(pid)
+		v.roots[pid] = is
+	}
+	return is
+}
+
+// A wires are sockets of TCP and UDP, and with whom those are connected that were not called.
+type wires struct {
+	known  map[uint64]bool
+	remote map[uint64][]netip.Addr
+}
+
+func (v *fileServers) ends(ctx context.Context) (wires, error) {
+	const established = 1 // TCP_ESTABLISHED, include/net/tcp_states.h; UDP that is connected is, too
+	w := wires{map[uint64]bool{}, map[uint64][]netip.Addr{}}
 	for _, protocol := range []uint8{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
-		err = errors.Join(err, sockdiag.Dump(ctx, protocol, func(k sockdiag.Socket) {
-			if k.Inode == 0 || !mine[k.Inode] {
+		listening, local := map[uint16]bool{}, map[uint64]uint16{}
+		err := sockdiag.Dump(ctx, protocol, func(k sockdiag.Socket) {
+			remote, port := k.Remote.Addr().Unmap().WithZone(""), k.Local.Port()
+			if k.Remote.Port() == 0 {
+				listening[port] = true
+			}
+			if _, held := v.holders[k.Inode]; !held {
 				return
 			}
-			delete(mine, k.Inode)
-			if remote := k.Remote.Addr().Unmap().WithZone(""); k.Remote.Port() != 0 && !remote.IsLoopback() {
-				found = append(found, remote)
+			w.known[k.Inode] = true
+			if k.State == established && k.Remote.Port() != 0 && !remote.IsLoopback() {
+				w.remote[k.Inode], local[k.Inode] = append(w.remote[k.Inode], remote), port
 			}
-		}))
+		})
+		if err != nil {
+			return wires{}, err
+		}
+		for inode, port := range local {
+			if listening[port] {
+				delete(w.remote, inode)
+			}
+		}
 	}
-	return found, slices.Collect(maps.Keys(mine)), err
+	return w, nil
 }
 
-// socketsOf lists the inodes of the sockets that a process has open. One that ended has none.
-func socketsOf(ctx context.Context, proc procfs.FS, pid int) (inodes []uint64, err error) {
-	skipped, err := proc.OpenFiles(ctx, []int{pid}, func(f procfs.OpenFile) bool {
-		if inode, ok := f.Socket(); ok {
-			inodes = append(inodes, inode)
-		}
-		return true
-	})
-	for _, s := range skipped {
-		err = errors.Join(err, s.Err)
-	}
-	return inodes, err
-}
+// Bounds of asking about Unix sockets: for each the kernel goes over all that there are.
+const (
+	maxPairs  = 1024
+	pairsTime = 2 * time.Second
+)
 
-// behindUnix lists the processes of root's at the other ends of those sockets that are Unix sockets. Those of
-// others are left out: they choose with whom they are connected.
-func behindUnix(ctx context.Context, proc procfs.FS, pid int, held []uint64) (pids []int, err error) {
-	var ends []uint64
-	err = sockdiag.Unix(ctx, held, func(k sockdiag.UnixSocket) {
-		if k.Peer != 0 {
-			ends = append(ends, k.Peer)
+// helpers adds to the servers those of root's processes that hold the other end of a pair of sockets of theirs. A
+// socket with a name is one of a service that others use, too.
+func (v *fileServers) helpers(ctx context.Context, not wires) map[int]string {
+	ctx, end := context.WithTimeout(ctx, pairsTime)
+	defer end()
+	of := map[uint64]string{}
+	var mine, peers []uint64
+	for pid, place := range v.places {
+		for _, inode := range v.sockets[pid] {
+			if !not.known[inode] && len(mine) < maxPairs {
+				mine, of[inode] = append(mine, inode), place
+			}
+		}
+	}
+	_ = sockdiag.Unix(ctx, mine, func(k sockdiag.UnixSocket) { //nolint:errcheck // what is not told is kept by nobody
+		if k.Name == "" && len(v.holders[k.Peer]) > 0 {
+			peers, of[k.Peer] = append(peers, k.Peer), of[k.Inode]
 		}
 	})
-	if errors.Is(err, sockdiag.ErrNoUnix) {
-		err = nil
-	}
-	if len(ends) == 0 {
-		return nil, err
-	}
-	_, openErr := proc.OpenFiles(ctx, nil, func(f procfs.OpenFile) bool {
-		inode, ok := f.Socket()
-		if !ok || f.PID == pid || !slices.Contains(ends, inode) || slices.Contains(pids, f.PID) {
-			return true
+	all := v.places
+	_ = sockdiag.Unix(ctx, slices.Compact(slices.Sorted(slices.Values(peers))), func(k sockdiag.UnixSocket) { //nolint:errcheck // as above
+		for _, pid := range v.holders[k.Inode] {
+			if _, known := all[pid]; !known && k.Name == "" {
+				all[pid] = of[k.Inode]
+			}
 		}
-		if uid, err := proc.UID(f.PID); err == nil && uid == 0 {
-			pids = append(pids, f.PID)
-		}
-		return true
 	})
-	return pids, errors.Join(err, openErr)
+	return all
 }

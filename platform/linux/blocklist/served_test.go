@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -21,22 +22,29 @@ import (
 	"sentinel/internal/testenv/deadfuse"
 )
 
-// Whoever asks what root has mounted waits for its server, and that for whom it is connected with, or has a
-// program connected with it that is (as sshfs has ssh).
-func TestWithWhomServersOfFileSystemsAreConnectedIsProtected(t *testing.T) {
+// Whoever asks what root has mounted waits for its server, and that for whom it has called, or has a program called
+// that is joined with it (as sshfs has ssh).
+func TestWhomServersOfFileSystemsHaveCalledIsProtected(t *testing.T) {
 	testenv.Program(t, "ip", "iproute2")
-	if !testenv.Isolated(t) {
+	if !testenv.IsolatedAsSecond(t) {
 		return
 	}
 	run(t, "ip link add d0 type veth peer name d1")
 	run(t, "ip link set d0 up")
-	for n := range 3 {
-		run(t, fmt.Sprintf("ip addr add 192.0.2.%d/24 dev d0", n+1))
+	for n := 1; n <= 6; n++ {
+		run(t, fmt.Sprintf("ip addr add 192.0.2.%d/24 dev d0", n))
 	}
 	const nobody = 65534
 	connected(t, "192.0.2.1")
-	starts(t, 0, "192.0.2.2")
-	starts(t, nobody, "192.0.2.3")
+	starts(t, 0, "192.0.2.2", pairOf(t))
+	starts(t, nobody, "192.0.2.3", pairOf(t))
+	starts(t, 0, "192.0.2.5", named(t))
+	fuse, err := os.Create(filepath.Join(t.TempDir(), "fuse"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts(t, 0, "192.0.2.6", fuse)
+	accepted(t, "192.0.2.4")
 	if list, err := NewHostContext("/").served(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("without such a file system: %v, %v", list, err)
 	}
@@ -47,7 +55,9 @@ func TestWithWhomServersOfFileSystemsAreConnectedIsProtected(t *testing.T) {
 	}
 	found := map[netip.Prefix]string{}
 	for _, p := range list {
-		found[p.Prefix] = p.Why
+		if found[p.Prefix] = p.Why; !p.Announced {
+			t.Errorf("%v suspends blocks", p)
+		}
 	}
 	why := "a server of the file system at " + sanitize.Quoted(mount.Dir, maxMounted)
 	want := map[netip.Prefix]string{netip.MustParsePrefix("192.0.2.1/32"): why, netip.MustParsePrefix("192.0.2.2/32"): why}
@@ -77,24 +87,73 @@ func connected(t *testing.T, address string) *os.File {
 	return file
 }
 
-// starts starts a process of a user that is joined to this one by a pair of Unix sockets, and alone holds a
-// connection with an address.
-func starts(t *testing.T, uid uint32, address string) {
+// accepted has this process accept a connection from an address.
+func accepted(t *testing.T, from string) {
 	t.Helper()
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	l, err := net.Listen("tcp", "192.0.2.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { unix.Close(pair[0]) })
-	theirs := os.NewFile(uintptr(pair[1]), "pair")
+	t.Cleanup(func() { l.Close() })
+	c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).DialContext(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	came, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { came.Close() })
+}
+
+// pairOf returns one end of a pair of Unix sockets whose other end this process has.
+func pairOf(t *testing.T) *os.File {
+	t.Helper()
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(ends[0]) })
+	return os.NewFile(uintptr(ends[1]), "pair")
+}
+
+// named returns the end of a Unix socket that this process, which listens at a name, has accepted.
+func named(t *testing.T) *os.File {
+	t.Helper()
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "named"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	c, err := net.Dial("unix", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	came, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { came.Close() })
+	file, err := c.(*net.UnixConn).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// starts starts a process of a user that has a file open, and alone holds a connection with an address.
+func starts(t *testing.T, uid uint32, address string, file *os.File) {
+	t.Helper()
 	connection := connected(t, address)
 	cmd := exec.Command("sleep", "600")
-	cmd.ExtraFiles = []*os.File{theirs, connection}
+	cmd.ExtraFiles = []*os.File{file, connection}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	theirs.Close()
+	file.Close()
 	connection.Close()
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
 
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/procfs"
@@ -44,6 +45,17 @@ func (c Connections) Add(f procfs.OpenFile) bool {
 	}
 	c[f.PID] = append(c[f.PID], connection(f.About()))
 	return true
+}
+
+// Device reports whether an open file is the device by which a process serves a file system, and which connection it is
+// an end of; 0 where the kernel does not tell, or where it is none yet. Unlike for [Connections.Add], no other file that
+// is called so is taken for one.
+func Device(f procfs.OpenFile) (of uint64, is bool) {
+	if string(f.Link) != "/dev/fuse" {
+		return unknown, false
+	}
+	held, err := f.Held()
+	return connection(f.About()), err == nil && held.Special == unix.Mkdev(10, 229) // Documentation/admin-guide/devices.txt
 }
 
 // Served lists the file systems at the other ends which are mounted in the mount namespace of the process or in this one.
@@ -166,20 +178,6 @@ func (r Reader) ByGroup(ctx context.Context) (map[string][]string, error) {
 		for _, m := range served {
 			if procfs.SystemAccount(m.User) {
 				points[group] = append(points[group], m.Point)
-			}
-		}
-	}
-	return points, err
-}
-
-// OfRoot lists where root has mounted file systems, by the processes that serve them.
-func (r Reader) OfRoot(ctx context.Context) (map[int][]string, error) {
-	servers, err := r.servers(ctx, func(uid int) bool { return uid == 0 })
-	points := map[int][]string{}
-	for pid, served := range servers {
-		for _, m := range served {
-			if m.User == 0 {
-				points[pid] = append(points[pid], m.Point)
 			}
 		}
 	}

@@ -164,7 +164,10 @@ func (s *Source) Table(ctx context.Context) (processes.Table, error) {
 	rows := last.rows
 	t := processes.Table{Samples: make([]processes.Sample, len(rows)), Busy: last.busy, Unread: s.unread(last.stuck)}
 	if m, err := s.proc.Memory(); err == nil {
-		t.MemoryTotal, t.HugeBytes, t.SharedBytes = m.Total, m.HugeUsed, m.Shared
+		t.MemoryTotal, t.HugeBytes = m.Total, m.HugeUsed
+		if limits, err := cgroup.Limits(s.root); err == nil && limits.MemoryMax == 0 { // otherwise it is the host's
+			t.SharedBytes = m.Shared
+		}
 	}
 	page := uint64(os.Getpagesize())
 	// Every PID namespace has a process 1; if it is not visible, hidepid (proc(5)) hides the

@@ -67,6 +67,9 @@ func nameOf(pid, tid int, file string) string {
 	return "task/" + strconv.Itoa(tid) + "/" + file
 }
 
+// Held returns what the kernel remembers of the file: see [StatHeld].
+func (f OpenFile) Held() (Held, error) { return f.from.fs.Held(f.PID, f.Name()) }
+
 // maxAbout caps what is read about an open file, in bytes.
 const maxAbout = 4096
 

@@ -16,6 +16,7 @@ type Held struct {
 	UID, GID uint32
 	Links    uint32 // names that lead to it
 	Device   uint64
+	Special  uint64 // the device that a device file stands for; 0 for others
 	Inode    uint64
 	Blocks   uint64 // of 512 bytes
 	Modified time.Time

@@ -75,7 +75,8 @@ func remembered(dir int, name string) (Held, error) {
 		return Held{}, err
 	}
 	h := Held{
-		Mode: uint32(s.Mode), UID: s.Uid, GID: s.Gid, Links: s.Nlink, Device: unix.Mkdev(s.Dev_major, s.Dev_minor), Inode: s.Ino, Blocks: s.Blocks,
+		Special: unix.Mkdev(s.Rdev_major, s.Rdev_minor),
+		Mode:    uint32(s.Mode), UID: s.Uid, GID: s.Gid, Links: s.Nlink, Device: unix.Mkdev(s.Dev_major, s.Dev_minor), Inode: s.Ino, Blocks: s.Blocks,
 		Modified: time.Unix(s.Mtime.Sec, int64(s.Mtime.Nsec)),
 	}
 	if s.Mask&unix.STATX_MNT_ID != 0 {

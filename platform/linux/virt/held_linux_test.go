@@ -3,29 +3,15 @@
 package virt
 
 import (
-	"os"
-	"os/exec"
 	"testing"
 
 	"sentinel/internal/testenv"
 	"sentinel/internal/testenv/deadfuse"
 )
 
-// innerEnv is set in the run of this test whose first process is another one.
-const innerEnv = "SENTINEL_TEST_OTHER_FIRST_PROCESS"
-
 // Everybody may hold the directory of the first process, and almost every answer depends on whether this is a container.
 func TestWhoHoldsTheFirstProcessHoldsNoAnswerUp(t *testing.T) {
-	if !testenv.Isolated(t) {
-		return
-	}
-	if os.Getenv(innerEnv) == "" {
-		cmd := exec.CommandContext(t.Context(), testenv.Program(t, "unshare", "util-linux"), "--pid", "--fork", "--kill-child", "--mount-proc",
-			"/bin/sh", "-c", `"$0" "$@"; exit $?`, os.Args[0], "-test.run=^"+t.Name()+"$")
-		cmd.Env = append(os.Environ(), innerEnv+"=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+	if !testenv.IsolatedAsSecond(t) {
 		return
 	}
 	deadfuse.Become()
