@@ -23,7 +23,7 @@ func TestTypesHoldOnEverySystem(t *testing.T) {
 	if line == nil {
 		t.Fatal("the Makefile names no SYSTEMS")
 	}
-	for _, target := range strings.Fields(string(line[1])) {
+	for target := range strings.FieldsSeq(string(line[1])) {
 		system, architecture, _ := strings.Cut(target, "/")
 		if system == runtime.GOOS && architecture == runtime.GOARCH {
 			continue // the tests are compiled
