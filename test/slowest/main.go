@@ -83,7 +83,7 @@ func slow(in io.Reader) ([]event, error) {
 			return nil, err
 		}
 		if (e.Action == "pass" || e.Action == "fail") && e.Test != "" && !strings.Contains(e.Test, "/") && e.Elapsed >= least {
-			e.Package = strings.TrimPrefix(e.Package, "sentinel/")
+			e.Package = cmp.Or(strings.TrimPrefix(strings.TrimPrefix(e.Package, "sentinel"), "/"), ".")
 			found = append(found, e)
 		}
 	}
