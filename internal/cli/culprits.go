@@ -37,9 +37,15 @@ func cpuUsers(r processes.Ranking) string {
 func memoryUsers(list []processes.Process, t processes.Table) string {
 	var names []string
 	for _, p := range list {
+		if !p.Seen() {
+			continue // see below
+		}
 		names = append(names, fmt.Sprintf("%s %s", processText(p), humanize.Bytes(uint64(p.MemoryMB*(1<<20)))))
 	}
 	text := strings.Join(names, ", ")
+	if unseen := t.Unseen(); unseen != "" {
+		text = "perhaps " + unseen + ", whose memory is not known; " + text
+	}
 	if !t.SharesMuch() {
 		return text
 	}

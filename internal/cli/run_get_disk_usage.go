@@ -199,7 +199,7 @@ func (d *diskUsageDocument) viewRest(p *page) {
 		rows = append(rows, []string{"snapshot", s})
 	}
 	if d.OtherBytes != nil && *d.OtherBytes > 0 {
-		rows = append(rows, []string{"beside files", humanize.Bytes(uint64(*d.OtherBytes)) + ": below mount points, of the file system itself, of snapshots, or of deleted files that the kernel alone holds"})
+		rows = append(rows, []string{"beside files", humanize.Bytes(uint64(*d.OtherBytes)) + ": below mount points, of the file system itself, of snapshots, or of deleted files that no process is seen to hold, such as one on its way in a socket"})
 	}
 	p.facts(rows)
 }

@@ -36,8 +36,11 @@ func (d topDocument) view(p *page) {
 		return
 	}
 	first := d.Processes[0]
-	p.verdict(calm, "TOP", fmt.Sprintf("%s (PID %d) uses the most: %.1f %% of a core and %.0f MiB.",
-		first.Name, first.PID, first.CPUPercent, first.MemoryMB))
+	memory := fmt.Sprintf("%.0f MiB", first.MemoryMB)
+	if !first.Seen() {
+		memory = "memory that is not known"
+	}
+	p.verdict(calm, "TOP", fmt.Sprintf("%s (PID %d) uses the most: %.1f %% of a core and %s.", first.Name, first.PID, first.CPUPercent, memory))
 	p.table(fmt.Sprintf("%d of %d processes by %s, CPU over %d ms, 100 %% is one core",
 		len(d.Processes), d.ProcessesTotal, d.SortedBy, d.WindowMS), ownColumns, topRows(d.Processes, true))
 	p.gaps(d.Unavailable)
@@ -57,6 +60,9 @@ func topRows(list []processes.Process, own bool) [][]string {
 	for _, r := range list {
 		row := []string{
 			pidText(r.PID), r.Name, fmt.Sprintf("%.1f", r.CPUPercent), fmt.Sprintf("%.1f", r.MemoryMB), known(r.User),
+		}
+		if !r.Seen() {
+			row[3] = known("")
 		}
 		if own {
 			row = append(row, secondsText(r.AgeSeconds), cpuText(r.CPUSeconds), known(belongsText(r)), known(r.Command))

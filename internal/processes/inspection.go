@@ -174,6 +174,7 @@ type Observation struct {
 	Tracer    Relative // a debugger; PID 0 without one
 	// FirstThreadEnded says that others go on. Status and what it waits for are those of one of them.
 	FirstThreadEnded bool
+	MostOpen         int    // descriptors in the largest of its tables: threads may each have one, with a limit of its own
 	Claim            Claim  // what it calls itself, and what it is
 	Root             string // the root directory of its own that it has; empty for none, or where it cannot be told
 }

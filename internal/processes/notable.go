@@ -87,8 +87,8 @@ const (
 func (o *Observation) notableUse(add func(code, severity, message string)) {
 	if f := o.OpenFiles; f != nil {
 		for _, l := range o.Limits {
-			if l.Name == "Max open files" && l.Soft != nil && float64(f.Total) >= nearFiles*float64(*l.Soft) {
-				add("FILES_NEAR_LIMIT", warning, fmt.Sprintf("It has %d of at most %d files open.", f.Total, *l.Soft))
+			if l.Name == "Max open files" && l.Soft != nil && float64(o.MostOpen) >= nearFiles*float64(*l.Soft) {
+				add("FILES_NEAR_LIMIT", warning, fmt.Sprintf("It has %d of at most %d files open.", o.MostOpen, *l.Soft))
 			}
 		}
 		for _, file := range f.Files[:min(len(f.Files), 1)] {

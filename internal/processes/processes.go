@@ -22,6 +22,7 @@ type Sample struct {
 	Reaped      time.Duration // the same of children that it has waited for, and of theirs; 0 where that is not told
 	Start       string        // opaque; equal only for the same process
 	MemoryBytes uint64        // resident
+	Unseen      bool          // State and MemoryBytes are not known, and 0
 	Read        time.Time     // when, on the monotonic clock
 }
 
@@ -73,7 +74,7 @@ type Process struct {
 	Name          string   `json:"name"`                  // as the kernel has it
 	CPUPercent    float64  `json:"cpu_percent"`           // over the window; 100 is one core
 	MemoryPercent *float64 `json:"mem_percent,omitempty"` // of the machine's memory
-	MemoryMB      float64  `json:"mem_mb"`                // resident, MiB
+	MemoryMB      float64  `json:"mem_mb"`                // resident, MiB; 0 with the status unknown means nothing
 	User          string   `json:"user,omitempty"`        // who it runs as
 	Status        string   `json:"status"`                // running, sleeping, stopped, zombie ...
 	Command       string   `json:"command,omitempty"`     // redacted; absent for kernel threads
@@ -84,6 +85,9 @@ type Process struct {
 	Parent     *Relative `json:"parent,omitempty"`      // who started it, or took it over
 	Unit       string    `json:"unit,omitempty"`        // of the service manager, such as nginx.service
 }
+
+// Seen reports whether the memory and the state of the process are known.
+func (p Process) Seen() bool { return p.Status != Status(0) }
 
 // A Ranking answers get_top_processes.
 type Ranking struct {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"path"
 	"slices"
@@ -63,6 +64,7 @@ func Rank(ctx context.Context, source Source, before, after Table, o Options) Ra
 		r.Processes = append(r.Processes, p)
 	}
 	r.Unavailable = missing(after, r.Processes)
+	noteUnseen(&r.Unavailable, after)
 	if o.Sort == "memory" {
 		noteUncounted(&r.Unavailable, after)
 	}
@@ -75,6 +77,29 @@ func Rank(ctx context.Context, source Source, before, after Table, o Options) Ra
 
 // SharesMuch reports whether what is shared is a tenth of all memory: every desktop has a few percent of it.
 func (t Table) SharesMuch() bool { return t.SharedBytes > 0 && t.SharedBytes >= t.MemoryTotal/10 }
+
+// Unseen names the processes whose memory is not known, at most three, and says how many more there are; "" for none.
+func (t Table) Unseen() string {
+	var names []string
+	for _, s := range t.Samples {
+		if s.Unseen {
+			names = append(names, Relative{s.PID, s.Name}.who())
+		}
+	}
+	const most = 3
+	text := strings.Join(names[:min(most, len(names))], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// noteUnseen tells whose figures are no zeros.
+func noteUnseen(gaps *answer.Gaps, t Table) {
+	if names := t.Unseen(); names != "" {
+		gaps.Note("processes.mem_mb", "the memory and the state of "+names+" are not known: the first thread has ended, and no other could be looked at")
+	}
+}
 
 // noteUncounted tells the memory that is used and may be in no row.
 func noteUncounted(gaps *answer.Gaps, t Table) {
@@ -183,7 +208,9 @@ func percent(first, second Sample) float64 {
 // keep their place from one answer to the next.
 func order(key string) func(a, b usage) int {
 	byCPU := func(a, b usage) int { return cmp.Compare(b.percent, a.percent) }
-	byMemory := func(a, b usage) int { return cmp.Compare(b.MemoryBytes, a.MemoryBytes) }
+	byMemory := func(a, b usage) int {
+		return cmp.Or(answer.TrueFirst(a.Unseen, b.Unseen), cmp.Compare(b.MemoryBytes, a.MemoryBytes)) // it may be the most
+	}
 	first, second := byCPU, byMemory
 	if key == "memory" {
 		first, second = byMemory, byCPU
@@ -219,7 +246,9 @@ func row(ctx context.Context, source Source, u usage, total uint64, o Options, n
 	if !o.Named {
 		p.Command = sanitize.Command(d.Arguments, 160)
 	}
-	if total > 0 {
+	if u.Unseen {
+		p.Status = Status(0)
+	} else if total > 0 {
 		share := round(100*float64(u.MemoryBytes)/float64(total), 1)
 		p.MemoryPercent = &share
 	}

@@ -126,8 +126,9 @@ func (r *reading) begin(ctx context.Context) (err error) {
 		if tid, err := r.proc.Thread(r.pid); err == nil {
 			r.task = tid
 		} else {
-			r.lacks("program", err)
-			r.lacks("open_files", err)
+			for _, field := range []string{"program", "open_files", "memory", "status"} {
+				r.lacks(field, err)
+			}
 		}
 	}
 	all, stuck, err := r.proc.Processes(ctx)

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -57,7 +58,10 @@ func (r *reading) open() (files []descriptor, kinds map[string]int, inodes map[u
 	}
 	defer reader.Close()
 	kinds, inodes = map[string]int{}, map[uint64]bool{}
+	tables := map[int]int{}
+	defer func() { r.o.MostOpen = most(tables) }()
 	err = reader.Files(r.task, func(f procfs.OpenFile) bool {
+		tables[f.Task]++
 		if inode, ok := f.Socket(); ok {
 			kinds["socket"]++
 			inodes[inode] = true
@@ -75,6 +79,14 @@ func (r *reading) open() (files []descriptor, kinds map[string]int, inodes map[u
 		err = nil
 	}
 	return files, kinds, inodes, err
+}
+
+// most is the size of the largest table of files: threads may each have one of their own, with a limit of its own.
+func most(tables map[int]int) (n int) {
+	for _, size := range tables {
+		n = max(n, size)
+	}
+	return n
 }
 
 // kindOf says what a descriptor refers to, from its link (proc_pid_fd(5)).
@@ -130,7 +142,7 @@ func counts(kinds map[string]int) []processes.KindCount {
 	return list
 }
 
-// sockets looks the sockets up in the network namespace of the process.
+// sockets looks the sockets up in the network namespace of the process, and in that of this run.
 func (r *reading) sockets(ctx context.Context, inodes map[uint64]bool) {
 	of := &processes.ProcessSockets{Total: len(inodes)}
 	r.o.Sockets = of
@@ -144,7 +156,7 @@ func (r *reading) sockets(ctx context.Context, inodes map[uint64]bool) {
 		}
 	}
 	kinds := map[string]int{}
-	err := source.Sockets(ctx, func(s domain.Socket) {
+	take := func(s domain.Socket) {
 		if !inodes[s.ID] {
 			return
 		}
@@ -158,10 +170,14 @@ func (r *reading) sockets(ctx context.Context, inodes map[uint64]bool) {
 		if len(of.Sockets) < maxNamed {
 			of.Sockets = append(of.Sockets, row)
 		}
-	})
+	}
+	err := source.Sockets(ctx, take)
+	if source != r.network && len(inodes) > 0 { // a process that moved keeps what it had
+		err = errors.Join(err, r.network.Sockets(ctx, take))
+	}
 	r.lacks("sockets.sockets", err)
 	if rest := len(inodes); rest > 0 {
-		kinds["Unix and others"] = rest
+		kinds["Unix and others, or of another network"] = rest
 	}
 	of.ByState = counts(kinds)
 }

@@ -180,6 +180,7 @@ func (s *Source) Table(ctx context.Context) (processes.Table, error) {
 			Reaped:      time.Duration(r.Reaped) * tick,
 			Start:       s.start(r.ProcessStat),
 			MemoryBytes: r.RSSPages * page,
+			Unseen:      r.Unseen,
 			Read:        r.Read,
 		}
 	}

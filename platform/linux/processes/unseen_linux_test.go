@@ -17,6 +17,7 @@ import (
 
 	"sentinel/internal/processes"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/procfs"
 )
 
 // ranFrom runs a child of this test binary from a path, under the name of a daemon.
@@ -96,5 +97,16 @@ func TestAFirstThreadThatEndedHidesNothing(t *testing.T) {
 	row := slices.IndexFunc(table.Samples, func(s processes.Sample) bool { return s.PID == pid })
 	if err != nil || row < 0 || table.Samples[row].State == 'Z' || table.Samples[row].MemoryBytes < 1<<20 {
 		t.Errorf("%+v, %v", table.Samples, err)
+	}
+	if err := os.Remove("/mnt/sshd"); err != nil {
+		t.Fatal(err)
+	}
+	held := false
+	_, err = procfs.New("/").HeldFiles(t.Context(), func(procfs.OpenFile) bool { return true }, func(f procfs.NamelessFile) bool {
+		held = held || f.PID == pid && f.Path == "/mnt/sshd"
+		return true
+	})
+	if !held || err != nil {
+		t.Errorf("what it runs is held by it: %t, %v", held, err)
 	}
 }

@@ -62,6 +62,27 @@ type namelessList struct {
 // namelessOf looks at what a process runs and has mapped. That waits for the memory of the process, as
 // [ErrStuck] says.
 func (fs FS) namelessOf(pid int) (found namelessList, err error) {
+	task, err := fs.taskOf(pid)
+	if err != nil {
+		return found, err
+	}
+	if found, err = fs.namelessOfTask(task); task != pid {
+		for i := range found.files {
+			found.files[i].PID = pid
+		}
+	}
+	return found, err
+}
+
+// taskOf is the thread that tells what a process runs and has mapped: the first one tells nothing once it has ended.
+func (fs FS) taskOf(pid int) (int, error) {
+	if p, err := readWith(fs, parseProcessStat, strconv.Itoa(pid), "stat"); err != nil || !p.Headless {
+		return pid, nil //nolint:nilerr // what is read next tells
+	}
+	return fs.Thread(pid)
+}
+
+func (fs FS) namelessOfTask(pid int) (found namelessList, err error) {
 	number := strconv.Itoa(pid)
 	// Who may not look at the program may not look at the mappings, and is told there.
 	fs.look(&found, pid, "exe") //nolint:errcheck // see above

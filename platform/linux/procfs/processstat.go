@@ -24,8 +24,10 @@ type ProcessStat struct {
 	Start     uint64 // 22: clock ticks after boot
 	RSSPages  uint64 // 24
 	// Headless says that the first thread of the process has ended and others go on; State and RSSPages
-	// are those of one of them, if [FS.Thread] finds one.
+	// are those of one of them.
 	Headless bool
+	// Unseen says that none of them could be looked at: State and RSSPages are not known, and 0.
+	Unseen bool
 }
 
 // Zombie says that the process has ended and was not collected.

@@ -9,12 +9,16 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 )
 
 // maxTasks bounds how many threads of a process are asked for its program.
 const maxTasks = 4096
+
+// maxListed bounds how many threads of a process are listed, of which those that are asked are the last.
+const maxListed = 1 << 16
 
 // threadTries bounds how often the threads of a process are listed in which each has ended before it was
 // looked at.
@@ -63,11 +67,12 @@ func (f FS) listedThread(pid int) (int, error) {
 		return 0, err
 	}
 	defer dir.Close() //nolint:errcheck // only read from
-	names, err := dir.Readdirnames(maxTasks)
+	names, err := dir.Readdirnames(maxListed)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
 	}
-	for _, name := range names {
+	asked := names[max(0, len(names)-maxTasks):]
+	for _, name := range slices.Backward(asked) { // the oldest first is how they are listed, and who ends them leaves the newest
 		tid, err := strconv.Atoi(name)
 		if err != nil || tid == pid {
 			continue
@@ -76,7 +81,7 @@ func (f FS) listedThread(pid int) (int, error) {
 			return tid, nil
 		}
 	}
-	if len(names) == maxTasks {
+	if len(names) > len(asked) || len(names) == maxTasks {
 		return 0, fmt.Errorf("the process has %d threads that have ended, or more", maxTasks)
 	}
 	return 0, fs.ErrNotExist
@@ -84,13 +89,21 @@ func (f FS) listedThread(pid int) (int, error) {
 
 // revive fills in what the kernel tells of a running thread alone (do_task_stat, fs/proc/array.c).
 func (f FS) revive(p *ProcessStat) {
-	tid, err := f.listedThread(p.PID) // once: it is asked for each row of a table
-	if err != nil {
-		return
+	pid := strconv.Itoa(p.PID)
+	for range threadTries {
+		tid, err := f.Thread(p.PID)
+		if errors.Is(err, fs.ErrNotExist) {
+			return // it has ended
+		}
+		if err != nil {
+			break
+		}
+		if t, err := readWith(f, parseProcessStat, pid, "task", strconv.Itoa(tid), "stat"); err == nil && t.State != 'Z' && t.RSSPages > 0 { // one that ends has no memory any more
+			p.State, p.RSSPages = t.State, t.RSSPages
+			return
+		}
 	}
-	if t, err := readWith(f, parseProcessStat, strconv.Itoa(p.PID), "task", strconv.Itoa(tid), "stat"); err == nil {
-		p.State, p.RSSPages = t.State, t.RSSPages
-	}
+	p.State, p.RSSPages, p.Unseen = 0, 0, true
 }
 
 // Ended says whether an error of a file in /proc/PID means that the process has ended, or has no such

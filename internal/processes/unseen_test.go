@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/answer"
+)
+
+// What is not known may be the most, and is no zero.
+func TestMemoryThatIsNotKnownIsSaid(t *testing.T) {
+	one := table(began, Sample{PID: 7, MemoryBytes: 1 << 30, State: 'S'}, Sample{PID: 8, Name: "x", Unseen: true})
+	one.MemoryTotal = 4 << 30
+	s := &source{details: map[int]Details{7: {User: "ann"}, 8: {User: "eve"}}}
+	got := Rank(t.Context(), s, one, table(began.Add(time.Second), one.Samples...), Options{Sort: "memory"})
+	if len(got.Processes) != 2 || got.Processes[0].PID != 8 || got.Processes[0].Status != "unknown" || got.Processes[0].MemoryPercent != nil || got.Processes[0].Seen() || !got.Processes[1].Seen() {
+		t.Errorf("%+v", got.Processes)
+	}
+	got = Rank(t.Context(), s, one, one, Options{Sort: "cpu"})
+	want := answer.Gaps{{Field: "processes.mem_mb", Reason: `the memory and the state of "x" (PID 8) are not known: the first thread has ended, and no other could be looked at`}}
+	if diff := cmp.Diff(want, got.Unavailable); diff != "" {
+		t.Error(diff)
+	}
+	for range 4 {
+		one.Samples = append(one.Samples, Sample{PID: 9, Name: "y", Unseen: true})
+	}
+	if got := one.Unseen(); got != `"x" (PID 8), "y" (PID 9), "y" (PID 9) and 2 more` {
+		t.Error(got)
+	}
+}
+
+// The limit of open files is one of each table, and threads may each have one.
+func TestTheLargestTableOfFilesIsHeldAgainstTheLimit(t *testing.T) {
+	limits := []Limit{{Name: "Max open files", Soft: new(uint64(1000))}}
+	for most, want := range map[int]int{10: 0, 900: 1} {
+		o := Observation{MostOpen: most, Inspection: Inspection{OpenFiles: &OpenFiles{Total: 5000}, Limits: limits}}
+		said := 0
+		o.notableUse(func(code, _, message string) {
+			if said++; code != "FILES_NEAR_LIMIT" || message != "It has 900 of at most 1000 files open." {
+				t.Errorf("%s: %s", code, message)
+			}
+		})
+		if said != want {
+			t.Errorf("%d files in one table: %d warnings", most, said)
+		}
+	}
+}
