@@ -142,7 +142,7 @@ type KindCount struct {
 
 // An OpenFile is one descriptor.
 type OpenFile struct {
-	FD     int      `json:"fd"`                // number of the descriptor
+	FD     int      `json:"fd"`                // number of the descriptor; -1 for a file that is registered with io_uring and has none
 	Kind   string   `json:"kind"`              // as in by_kind
 	Path   string   `json:"path"`              // name of the file, which the process may have chosen
 	SizeMB *float64 `json:"size_mb,omitempty"` // of a removed file, which takes up space as long as it is open

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -48,6 +49,7 @@ func (s *Source) Deleted(ctx context.Context, place diskusage.Place) (diskusage.
 	}
 	d.Gaps = append(d.Gaps, gapsOf(skipped, len(f.files) >= maxDeleted)...)
 	f.noteUnknown(&d.Gaps)
+	f.noteRegistered(&d.Gaps)
 	return d, nil
 }
 
@@ -73,12 +75,22 @@ type finder struct {
 	uppers  map[string]bool   // whether that directory of an overlay is on the file system
 	unknown map[identity]bool // files in overlays of which that is not known
 	users   map[int]bool      // who holds those
+	// opened and registered are deleted files by process and name: those that are found, and those that are known to be
+	// registered with an io_uring, of which nothing else is told.
+	opened, registered map[namedFile]bool
+}
+
+// A namedFile is a file of a name that a process holds.
+type namedFile struct {
+	pid  int
+	name string
 }
 
 func newFinder(s *Source, place diskusage.Place) finder {
 	return finder{
 		source: s, place: place, tables: map[int]map[int]mount{}, files: map[identity]*diskusage.DeletedFile{}, holder: map[identity]int{},
 		uppers: map[string]bool{}, unknown: map[identity]bool{}, users: map[int]bool{},
+		opened: map[namedFile]bool{}, registered: map[namedFile]bool{},
 	}
 }
 
@@ -88,11 +100,20 @@ func (f *finder) visit(o procfs.OpenFile) (more bool) {
 	if !deleted {
 		return true
 	}
+	if o.Registered() {
+		if len(f.registered) < maxDeleted {
+			f.registered[namedFile{o.PID, string(name)}] = true
+		}
+		return true
+	}
 	held, err := f.source.proc.Held(o.PID, o.Name())
 	if err != nil {
 		return true // it is closed by now
 	}
 	id, told := parseMountID(o.About())
+	if len(f.opened) < maxDeleted {
+		f.opened[namedFile{o.PID, string(name)}] = true
+	}
 	if held.Links != 0 || held.Mode&unix.S_IFMT != unix.S_IFREG || !f.isHere(o.PID, id, told, held) {
 		return true // somebody's file is called so
 	}
@@ -113,7 +134,7 @@ const longLink = 100
 // wholeLink reads the link of a file once more where it may have been cut, as that to the log of a
 // container.
 func (f *finder) wholeLink(o procfs.OpenFile) []byte {
-	if len(o.Link) < longLink {
+	if len(o.Link) < longLink || o.Registered() {
 		return o.Link
 	}
 	whole, err := f.source.proc.Link(o.PID, o.Name())
@@ -209,6 +230,25 @@ func (f *finder) noteUnknown(gaps *answer.Gaps) {
 		}
 	}
 	gaps.Note("deleted_open", fmt.Sprintf("%s of %s in overlays of containers, where is not known, are not counted", humanize.Count(len(f.unknown), "deleted file", "deleted files"), whose))
+}
+
+// noteRegistered says whose deleted files have no descriptor, by which their size would be told.
+func (f *finder) noteRegistered(gaps *answer.Gaps) {
+	files, pids := 0, map[int]bool{}
+	for h := range f.registered {
+		if !f.opened[h] { // many keep the descriptor, too
+			files++
+			pids[h.pid] = true
+		}
+	}
+	if files == 0 {
+		return
+	}
+	whose := "process " + strconv.Itoa(slices.Min(slices.Collect(maps.Keys(pids))))
+	if more := len(pids) - 1; more > 0 {
+		whose += " and " + humanize.Count(more, "other", "others")
+	}
+	gaps.Note("deleted_open", fmt.Sprintf("without %s that %s registered with io_uring, whose size is not known", humanize.Count(files, "deleted file", "deleted files"), whose))
 }
 
 func (f *finder) isDevice(m mount) bool {

@@ -408,3 +408,65 @@ func TestAMountThatAUserMovesFarAwayHidesNoOther(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
+
+// A deleted file that no descriptor leads to any more is said, as long as the kernel tells of it.
+func TestADeletedFileThatIsRegisteredIsSaid(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	gone, err := unix.Open(filepath.Join(t.TempDir(), "gone"), unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", gone))
+	if err := errors.Join(err, os.Remove(path)); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Register(t, gone)
+	registered := false
+	_, err = procfs.New("/").OpenFiles(t.Context(), []int{os.Getpid()}, func(f procfs.OpenFile) bool {
+		registered = registered || f.Registered()
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testenv.Need(t, registered, "Linux 6.14 tells what is registered with io_uring")
+	s := New("/")
+	place, err := s.Place(t.Context(), filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Deleted(t.Context(), place)
+	want := fmt.Sprintf("without 1 deleted file that process %d registered with io_uring, whose size is not known", os.Getpid())
+	if len(d.Files) != 0 || len(d.Gaps) != 1 || d.Gaps[0].Reason != want || err != nil {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// Of a deleted file that is registered with io_uring and has no descriptor, no size is told; one that is open beside that
+// is found by its descriptor.
+func TestDeletedFilesThatAreRegisteredAreSaid(t *testing.T) {
+	for what, c := range map[string]struct {
+		opened, registered []namedFile
+		want               string
+	}{
+		"none":           {},
+		"open, too":      {opened: []namedFile{{7, "/a"}}, registered: []namedFile{{7, "/a"}}},
+		"one":            {opened: []namedFile{{8, "/a"}, {7, "/b"}}, registered: []namedFile{{7, "/a"}}, want: "without 1 deleted file that process 7 registered with io_uring, whose size is not known"},
+		"of two of them": {registered: []namedFile{{9, "/a"}, {7, "/a"}, {7, "/b"}}, want: "without 3 deleted files that process 7 and 1 other registered with io_uring, whose size is not known"},
+	} {
+		f := newFinder(New("/"), diskusage.Place{})
+		for _, h := range c.opened {
+			f.opened[h] = true
+		}
+		for _, h := range c.registered {
+			f.registered[h] = true
+		}
+		var gaps answer.Gaps
+		f.noteRegistered(&gaps)
+		if c.want == "" && len(gaps) != 0 || c.want != "" && (len(gaps) != 1 || gaps[0].Reason != c.want) {
+			t.Errorf("%s: %+v", what, gaps)
+		}
+	}
+}

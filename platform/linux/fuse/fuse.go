@@ -38,12 +38,15 @@ func New(root string, proc procfs.FS) Reader { return Reader{proc, mounts.New(ro
 // Connections are those that open files are ends of, by process.
 type Connections map[int][]uint64
 
-// Add adds an open file, and reports whether it is one.
+// Add adds an open file, and reports whether it is one. Of one that is registered with an io_uring no connection is told,
+// and a server that does so has the device open beside that.
 func (c Connections) Add(f procfs.OpenFile) bool {
 	if !bytes.HasSuffix(f.Link, []byte("/fuse")) {
 		return false
 	}
-	c[f.PID] = append(c[f.PID], connection(f.About()))
+	if !f.Registered() {
+		c[f.PID] = append(c[f.PID], connection(f.About()))
+	}
 	return true
 }
 

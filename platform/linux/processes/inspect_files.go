@@ -26,6 +26,7 @@ const maxNamed = 2000
 type descriptor struct {
 	fd         int
 	name, link string // as in [procfs.OpenFile]
+	registered bool
 }
 
 // descriptors reads what the process has open.
@@ -70,7 +71,7 @@ func (r *reading) open() (files []descriptor, kinds map[string]int, inodes map[u
 		kind := kindOf(f.Link)
 		kinds[kind]++
 		if named(kind) && len(files) < maxNamed {
-			files = append(files, descriptor{f.FD, f.Name(), string(f.Link)})
+			files = append(files, descriptor{f.FD, f.Name(), string(f.Link), f.Registered()})
 		}
 		return true
 	})
@@ -119,7 +120,7 @@ func named(kind string) bool {
 const cutLink = 128
 
 func (r *reading) openFile(d descriptor) processes.OpenFile {
-	if len(d.link) >= cutLink {
+	if len(d.link) >= cutLink && !d.registered {
 		if whole, err := r.proc.Link(r.task, d.name); err == nil {
 			d.link = whole
 		}
@@ -127,6 +128,9 @@ func (r *reading) openFile(d descriptor) processes.OpenFile {
 	f := processes.OpenFile{FD: d.fd, Kind: kindOf([]byte(d.link)), Path: d.link}
 	if f.Kind == processes.Removed {
 		f.Path = strings.TrimSuffix(d.link, " (deleted)")
+		if d.registered {
+			return f // its size is not told
+		}
 		if held, err := r.proc.Held(r.task, d.name); err == nil {
 			f.SizeMB = new(mebibytes(held.Blocks * 512))
 		}

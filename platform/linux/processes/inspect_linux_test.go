@@ -255,6 +255,43 @@ func TestOthersAreSeenInPart(t *testing.T) {
 	}
 }
 
+// What is registered with io_uring and has no descriptor is told with what is open.
+func TestRegisteredFilesOfAProcessAreTold(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	long := filepath.Join(t.TempDir(), strings.Repeat("0123456789abcdef", 4)) // more than of a link is read at first
+	gone, err := unix.Open(long, unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err := errors.Join(err, os.Remove(long)); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(unix.Bind(listener, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: 4444}), unix.Listen(listener, 1)); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Register(t, gone)
+	testenv.Register(t, listener)
+	told := false
+	_, err = procfs.New("/").OpenFiles(t.Context(), []int{os.Getpid()}, func(f procfs.OpenFile) bool {
+		told = told || f.Registered()
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testenv.Need(t, told, "Linux 6.14 tells what is registered with io_uring")
+	i := inspected(t, os.Getpid())
+	if f := i.OpenFiles; f == nil || len(f.Files) == 0 || f.Files[0] != (processes.OpenFile{FD: -1, Kind: processes.Removed, Path: long}) {
+		t.Errorf("files %+v", f)
+	}
+	if s := i.Sockets; s == nil || !slices.Contains(s.Sockets, processes.ProcessSocket{Protocol: "TCP", State: "LISTEN", Local: "127.0.0.1:4444"}) {
+		t.Errorf("sockets %+v", s)
+	}
+}
+
 // What a set-user-ID program has open is not its caller's to see, whoever started it.
 func TestFilesOfAProcessAreItsEffectiveUsers(t *testing.T) {
 	if !testenv.Isolated(t) {

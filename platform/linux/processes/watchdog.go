@@ -28,7 +28,7 @@ const (
 // device tell: anybody can have a file of that name in a mount namespace of their own, even one of a file system that
 // does not answer, which is not asked.
 func (t *Terminator) isWatchdog(f procfs.OpenFile) bool {
-	if !bytes.HasPrefix(f.Link, []byte("/dev/watchdog")) {
+	if !bytes.HasPrefix(f.Link, []byte("/dev/watchdog")) || f.Registered() {
 		return false
 	}
 	var stat unix.Statx_t

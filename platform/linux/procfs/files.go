@@ -41,7 +41,8 @@ type Skipped struct {
 	Err error
 }
 
-// An OpenFile is one entry of /proc/PID/fd, or of that of a thread that has files of its own.
+// An OpenFile is one entry of /proc/PID/fd, or of that of a thread that has files of its own, or a file that is
+// registered with an io_uring among those: see [OpenFile.Registered].
 type OpenFile struct {
 	PID, FD int
 	Task    int    // the thread that has it open: PID, or another one with files of its own
@@ -52,7 +53,7 @@ type OpenFile struct {
 // Socket returns the inode of a socket, which sock_diag and /proc/net name too.
 func (f OpenFile) Socket() (inode uint64, ok bool) { return socketInode(f.Link) }
 
-// Name is what it is called below the directory of its process in /proc.
+// Name is what it is called below the directory of its process in /proc. Nothing is there for one that is registered.
 func (f OpenFile) Name() string { return f.name("fd") }
 
 func (f OpenFile) name(dir string) string {
@@ -67,16 +68,25 @@ func nameOf(pid, tid int, file string) string {
 	return "task/" + strconv.Itoa(tid) + "/" + file
 }
 
-// Held returns what the kernel remembers of the file: see [StatHeld].
-func (f OpenFile) Held() (Held, error) { return f.from.fs.Held(f.PID, f.Name()) }
+// Held returns what the kernel remembers of the file: see [StatHeld]. Of one that is registered the error is
+// [ErrRegistered].
+func (f OpenFile) Held() (Held, error) {
+	if f.Registered() {
+		return Held{}, ErrRegistered
+	}
+	return f.from.fs.Held(f.PID, f.Name())
+}
 
 // maxAbout caps what is read about an open file, in bytes.
 const maxAbout = 4096
 
 // About returns what the kernel tells of the file (proc_pid_fdinfo(5)), cut after some thousand bytes;
-// nothing where that is not told in time. The kernel makes up a line for each lock on the file before
+// nothing where that is not told in time, or the file is registered. The kernel makes up a line for each lock on the file before
 // it returns the first byte, and anybody may take hundreds of thousands of locks.
 func (f OpenFile) About() []byte {
+	if f.Registered() {
+		return nil
+	}
 	f.from.told = true
 	fs, user := f.from.fs, f.from.asked.uid
 	about, _ := fs.memory.readOne(f.Task, func(int) int { return user }, func(int) ([]byte, error) { //nolint:errcheck // see above
@@ -142,6 +152,8 @@ type FileReader struct {
 	link    [128]byte
 	asked   candidate // whose files are being read
 	told    bool      // about one of them, which may have taken long
+	// rings says that the kernel tells what is registered with an io_uring, once that was asked for.
+	rings, asksRings bool
 	// unopened has processes looked at that have no file open, too.
 	unopened bool
 	unasked  int // how many processes with few files may still be taken for the system's; see fewFiles
@@ -175,7 +187,10 @@ func (r *FileReader) files(c candidate, visit func(OpenFile) (more bool)) error 
 	more := true
 	of := func(tid int) error {
 		return r.open(c, tid, func(fd int) error {
-			return r.links(c, fd, func(n int, link []byte) bool {
+			return r.links(c, tid, fd, func(n int, ring bool, link []byte) bool {
+				if ring {
+					n = registered
+				}
 				more = visit(OpenFile{PID: c.pid, FD: n, Task: tid, Link: link, from: r})
 				return more
 			})
@@ -233,10 +248,11 @@ func (r *FileReader) open(c candidate, tid int, look func(fd int) error) error {
 	return err
 }
 
-// links calls visit for each file in the directory fd of a process until it returns false.
-func (r *FileReader) links(c candidate, fd int, visit func(n int, link []byte) (more bool)) (err error) {
+// links calls visit for each file n in the directory fd of a thread, and for what is registered with it where that is a
+// ring, until it returns false.
+func (r *FileReader) links(c candidate, tid, fd int, visit func(n int, ring bool, link []byte) (more bool)) (err error) {
 	charge := r.charge(c)
-	defer charge()
+	defer func() { charge() }()
 	r.asked = c
 	if r.fds, err = dirHandle(fd).numbersWith(r.entries, r.fds[:0]); err != nil {
 		return err
@@ -255,8 +271,16 @@ func (r *FileReader) links(c candidate, fd int, visit func(n int, link []byte) (
 		switch {
 		case err != nil && !gone(err):
 			denied = err
-		case err == nil && !visit(n, r.link[:length]):
+		case err != nil:
+		case !visit(n, false, r.link[:length]):
 			return denied
+		case string(r.link[:length]) == ringLink:
+			charge()
+			more, err := r.registeredWith(c, tid, n, func(link []byte) bool { return visit(n, true, link) })
+			charge = r.charge(c)
+			if denied = cmp.Or(err, denied); !more {
+				return denied
+			}
 		}
 	}
 	return denied

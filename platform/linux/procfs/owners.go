@@ -104,7 +104,13 @@ type search struct {
 	wanted map[uint64]bool
 	found  func(inode uint64, h Holder)
 	walked map[int]bool
-	held   []int // the files of one process that are wanted sockets
+	held   []heldSocket
+}
+
+// A heldSocket is a wanted socket among the files of one process, or registered with the ring fd of it.
+type heldSocket struct {
+	fd    int
+	inode uint64
 }
 
 func (f FS) search(wanted map[uint64]bool, found func(uint64, Holder)) (*search, error) {
@@ -175,9 +181,9 @@ func (s *search) inspect(c candidate, tid int) (found bool, err error) {
 	s.walked[c.pid] = true
 	s.held = s.held[:0]
 	err = s.reader.open(c, tid, func(fd int) error {
-		err := s.reader.links(c, fd, func(n int, link []byte) bool {
+		err := s.reader.links(c, tid, fd, func(n int, _ bool, link []byte) bool {
 			if inode, ok := socketInode(link); ok && s.wanted[inode] {
-				s.held = append(s.held, n)
+				s.held = append(s.held, heldSocket{n, inode})
 			}
 			return true
 		})
@@ -190,18 +196,22 @@ func (s *search) inspect(c candidate, tid int) (found bool, err error) {
 // record reads the name of the process and records it as holder of those sockets in held that it
 // still holds. fd stays with the inspected process even if another one has its PID by now, and lists
 // nothing once that process has ended; so the sockets that are still listed belong to the process
-// that was named.
+// that was named. Of what was registered with a ring that ring has to be listed.
 func (s *search) record(pid, fd int) (found bool) {
 	p, err := s.reader.from(pid).process(pid, s.reader.entries)
 	if err != nil {
 		return false
 	}
-	for _, n := range s.held {
-		length, err := readlinkat(fd, n, "", s.reader.link[:])
+	for _, h := range s.held {
+		length, err := readlinkat(fd, h.fd, "", s.reader.link[:])
 		if err != nil {
 			continue
 		}
-		if inode, ok := socketInode(s.reader.link[:length]); ok && s.wanted[inode] {
+		inode, ok := socketInode(s.reader.link[:length])
+		if string(s.reader.link[:length]) == ringLink {
+			inode, ok = h.inode, true
+		}
+		if ok && s.wanted[inode] {
 			found = true
 			s.found(inode, Holder{pid, p.Name})
 		}
