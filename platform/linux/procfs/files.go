@@ -218,6 +218,9 @@ func (r *FileReader) each(ctx context.Context, pids []int, inspect func(candidat
 			return skipped, err
 		}
 		if err := inspect(c); err != nil {
+			if errors.Is(err, ErrManyFiles) { // SocketOwners asks for the users of few
+				c = r.whose(c)
+			}
 			skipped = append(skipped, Skipped{c.pid, c.uid, err})
 		}
 		if !goOn() {

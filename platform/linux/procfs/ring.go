@@ -61,10 +61,7 @@ func (r *FileReader) registeredWith(c candidate, tid, n int, visit func(link []b
 		return true, nil
 	}
 	// Anybody can have a ring take long, and a process be shown as root's: see unaskedOf.
-	if SystemAccount(c.uid) {
-		c = r.owned(c)
-		c.uid = r.fs.users.of(c.uid)
-	}
+	c = r.whose(c)
 	defer r.charge(c)()
 	if err := r.afford(c); err != nil {
 		return true, err
@@ -89,6 +86,25 @@ func (r *FileReader) registeredWith(c candidate, tid, n int, visit func(link []b
 	return true, nil
 }
 
+// whose is c as what belongs to its real user, where that was not asked for yet.
+func (r *FileReader) whose(c candidate) candidate {
+	if SystemAccount(c.uid) {
+		c = r.owned(c)
+		c.uid = r.fs.users.of(c.uid)
+	}
+	return c
+}
+
+// ringInUse says that a process keeps a ring in use. That is the doing of its account, like a bound that this has
+// reached, and makes nothing of it impossible to end.
+type ringInUse struct{}
+
+func (ringInUse) Error() string {
+	return "it keeps an io_uring in use, and the kernel does not tell then what is registered with that"
+}
+
+func (ringInUse) Is(target error) bool { return target == ErrManyFiles }
+
 // aboutRing reads what the kernel tells of a ring, which is nothing while a thread is at work with it: whoever wants to
 // can have one wait there for as long as they like.
 func (r *FileReader) aboutRing(c candidate, tid, n int) ([]byte, error) {
@@ -107,7 +123,7 @@ func (r *FileReader) aboutRing(c candidate, tid, n int) ([]byte, error) {
 			return raw, err
 		}
 	}
-	return nil, ErrStuck
+	return nil, ringInUse{}
 }
 
 // ringFiles returns the links of the files that are registered with a ring, by what the kernel tells of it

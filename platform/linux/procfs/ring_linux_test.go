@@ -94,7 +94,7 @@ func TestFilesOfARingAreBounded(t *testing.T) {
 		"an older kernel":       {"6.13.9", ringFile, 0, 1, nil},
 		"the last that is read": {"6.14.0", ringFile, userFiles - 2, 2, ErrManyFiles},
 		"no more":               {"6.14.0", ringFile, userFiles - 1, 1, ErrManyFiles},
-		"a ring that is in use": {"6.14.0", "pos:\t0\n", 0, 1, ErrStuck},
+		"a ring that is in use": {"6.14.0", "pos:\t0\n", 0, 1, ringInUse{}},
 		"cut before its files":  {"6.14.0", strings.Repeat("x", maxRing+1), 0, 1, ErrManyFiles},
 		"more than is read":     {"6.14.0", many, 0, userFiles, ErrManyFiles},
 	} {
@@ -114,6 +114,30 @@ func TestFilesOfARingAreBounded(t *testing.T) {
 	files = 0
 	if err := r.files(candidate{pid: 9}, func(OpenFile) bool { files++; return files < 3 }); files != 3 || err != nil {
 		t.Errorf("%d files after the third was enough, %v", files, err)
+	}
+}
+
+// A process whose user was not asked for, and that is shown as root's, has its rings read on the account of that user:
+// anybody can have a ring take long.
+func TestRingsCountForTheirUser(t *testing.T) {
+	fs := paper(t, onPaper{9, 1, "1500\t1500\t1500\t1500", false, ""})
+	dir := strings.TrimSuffix(fs.dir, "/proc")
+	for name, text := range map[string]string{"proc/9/fdinfo/3": "pos:\t0\n", "proc/sys/kernel/osrelease": "6.14.0\n"} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Mkdir(dir+"/proc/9/fd", 0o755), os.Symlink(ringLink, dir+"/proc/9/fd/3")); err != nil {
+		t.Fatal(err)
+	}
+	r := reader(t, fs)
+	err := r.files(candidate{pid: 9}, func(OpenFile) bool { return true })
+	if least := (ringTries - 1) * ringPause; !errors.Is(err, ErrManyFiles) || r.spent[1500] < least || r.spent[0] >= least {
+		t.Errorf("%v; %v of the user's time were spent, and %v of root's", err, r.spent[1500], r.spent[0])
+	}
+	if got := r.whose(candidate{pid: 9}); got.uid != 1500 {
+		t.Errorf("%+v", got)
 	}
 }
 
