@@ -111,7 +111,7 @@ func (r *FileReader) aboutRing(c candidate, tid, n int) ([]byte, error) {
 	name := nameOf(c.pid, tid, "fdinfo") + "/" + strconv.Itoa(n)
 	for try := range ringTries {
 		if try > 0 {
-			time.Sleep(ringPause)
+			<-time.After(ringPause)
 		}
 		raw, err := r.fs.memory.readOne(tid, func(int) int { return c.uid }, func(int) ([]byte, error) {
 			return r.fs.readUpTo(maxRing, strconv.Itoa(c.pid), name)
