@@ -62,7 +62,9 @@ func (r *reading) open() (files []descriptor, kinds map[string]int, inodes map[u
 	tables := map[int]int{}
 	defer func() { r.o.MostOpen = most(tables) }()
 	err = reader.Files(r.task, func(f procfs.OpenFile) bool {
-		tables[f.Task]++
+		if !f.Registered() {
+			tables[f.Task]++
+		}
 		if inode, ok := f.Socket(); ok {
 			kinds["socket"]++
 			inodes[inode] = true
