@@ -38,13 +38,13 @@ func memoryUsers(list []processes.Process, t processes.Table) string {
 	var names []string
 	for _, p := range list {
 		if !p.Seen() {
-			continue // see below
+			continue // of which there is no figure
 		}
 		names = append(names, fmt.Sprintf("%s %s", processText(p), humanize.Bytes(uint64(p.MemoryMB*(1<<20)))))
 	}
 	text := strings.Join(names, ", ")
 	if unseen := t.Unseen(); unseen != "" {
-		text = "perhaps " + unseen + ", whose memory is not known; " + text
+		text = strings.TrimPrefix(text+"; not known is that of "+unseen, "; ")
 	}
 	if !t.SharesMuch() {
 		return text

@@ -28,7 +28,7 @@ func TestCulpritsAreNamedWithTheirShare(t *testing.T) {
 	if got := memoryUsers(list[1:], processes.Table{MemoryTotal: 1 << 30, SharedBytes: 103 << 20}); got != `103 MiB shared or in a tmpfs, in part perhaps of: "idle" (PID 8, user unknown) 1.0 MiB` {
 		t.Errorf("%q", got)
 	}
-	if got := memoryUsers(append(list[1:2:2], processes.Process{PID: 7, Name: "x", Status: "unknown"}), processes.Table{Samples: []processes.Sample{{PID: 7, Name: "x", Unseen: true}}}); got != `perhaps "x" (PID 7), whose memory is not known; "idle" (PID 8, user unknown) 1.0 MiB` {
+	if got := memoryUsers(append(list[1:2:2], processes.Process{PID: 7, Name: "x", Status: "unknown"}), processes.Table{Samples: []processes.Sample{{PID: 7, Name: "x", Unseen: true}}}); got != `"idle" (PID 8, user unknown) 1.0 MiB; not known is that of "x" (PID 7)` {
 		t.Errorf("%q", got)
 	}
 	if got := memoryUsers([]processes.Process{{PID: 9, Name: `nginx" (PID 77`, MemoryMB: 1}}, processes.Table{}); got != `"nginx' (PID 77" (PID 9, user unknown) 1.0 MiB` {

@@ -208,9 +208,7 @@ func percent(first, second Sample) float64 {
 // keep their place from one answer to the next.
 func order(key string) func(a, b usage) int {
 	byCPU := func(a, b usage) int { return cmp.Compare(b.percent, a.percent) }
-	byMemory := func(a, b usage) int {
-		return cmp.Or(answer.TrueFirst(a.Unseen, b.Unseen), cmp.Compare(b.MemoryBytes, a.MemoryBytes)) // it may be the most
-	}
+	byMemory := func(a, b usage) int { return cmp.Compare(b.MemoryBytes, a.MemoryBytes) }
 	first, second := byCPU, byMemory
 	if key == "memory" {
 		first, second = byMemory, byCPU

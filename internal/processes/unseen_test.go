@@ -11,13 +11,13 @@ import (
 	"sentinel/internal/answer"
 )
 
-// What is not known may be the most, and is no zero.
+// What is not known is no zero, and hides nobody.
 func TestMemoryThatIsNotKnownIsSaid(t *testing.T) {
-	one := table(began, Sample{PID: 7, MemoryBytes: 1 << 30, State: 'S'}, Sample{PID: 8, Name: "x", Unseen: true})
+	one := table(began, Sample{PID: 8, Name: "x", Unseen: true}, Sample{PID: 9, MemoryBytes: 1 << 30, State: 'S'})
 	one.MemoryTotal = 4 << 30
-	s := &source{details: map[int]Details{7: {User: "ann"}, 8: {User: "eve"}}}
+	s := &source{details: map[int]Details{9: {User: "ann"}, 8: {User: "eve"}}}
 	got := Rank(t.Context(), s, one, table(began.Add(time.Second), one.Samples...), Options{Sort: "memory"})
-	if len(got.Processes) != 2 || got.Processes[0].PID != 8 || got.Processes[0].Status != "unknown" || got.Processes[0].MemoryPercent != nil || got.Processes[0].Seen() || !got.Processes[1].Seen() {
+	if p := got.Processes; len(p) != 2 || p[0].PID != 9 || p[1].Status != "unknown" || p[1].MemoryPercent != nil || p[1].Seen() || !p[0].Seen() {
 		t.Errorf("%+v", got.Processes)
 	}
 	got = Rank(t.Context(), s, one, one, Options{Sort: "cpu"})

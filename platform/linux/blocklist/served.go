@@ -6,7 +6,6 @@ package blocklist
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"slices"
 	"time"
@@ -80,7 +79,10 @@ func (v *fileServers) visit(f procfs.OpenFile) bool {
 		}
 		return true
 	}
-	if connection, is := fuse.Device(f); is && v.isRoots(f.PID) {
+	if string(f.Link) != fuse.Path || !v.isRoots(f.PID) {
+		return true
+	}
+	if connection, is := fuse.Device(f); is {
 		if place, serves := v.place(connection); serves {
 			v.places[f.PID] = place
 		}
@@ -104,15 +106,21 @@ func (v *fileServers) place(connection uint64) (string, bool) {
 func (v *fileServers) isRoots(pid int) bool {
 	is, known := v.roots[pid]
 	if !known {
-		uid, err := v.proc.UID(pid)
-		status, statusErr := v.proc.Status(pid)
-		is = pid != 1 && errors.Join(err, statusErr) == nil && uid == 0 && !status.Nested && !v.proc.Lends(pid)
+		is = v.looksRoots(pid)
 		v.roots[pid] = is
 	}
 	return is
 }
 
-// A wires are sockets of TCP and UDP, and with whom those are connected that were not called.
+func (v *fileServers) looksRoots(pid int) bool {
+	if uid, err := v.proc.UID(pid); pid == 1 || err != nil || uid != 0 {
+		return false
+	}
+	status, err := v.proc.Status(pid)
+	return err == nil && !status.Nested && !v.proc.Lends(pid)
+}
+
+// wires are the sockets of TCP and UDP, and with whom those are connected that have called others.
 type wires struct {
 	known  map[uint64]bool
 	remote map[uint64][]netip.Addr
@@ -125,7 +133,7 @@ func (v *fileServers) ends(ctx context.Context) (wires, error) {
 		listening, local := map[uint16]bool{}, map[uint64]uint16{}
 		err := sockdiag.Dump(ctx, protocol, func(k sockdiag.Socket) {
 			remote, port := k.Remote.Addr().Unmap().WithZone(""), k.Local.Port()
-			if k.Remote.Port() == 0 {
+			if k.Remote.Port() == 0 && k.UID == 0 { // anybody may listen at that port of another address
 				listening[port] = true
 			}
 			if _, held := v.holders[k.Inode]; !held {

@@ -35,7 +35,7 @@ func TestWhomServersOfFileSystemsHaveCalledIsProtected(t *testing.T) {
 		run(t, fmt.Sprintf("ip addr add 192.0.2.%d/24 dev d0", n))
 	}
 	const nobody = 65534
-	connected(t, "192.0.2.1")
+	listensBeside(t, connected(t, "192.0.2.1"))
 	starts(t, 0, "192.0.2.2", pairOf(t))
 	starts(t, nobody, "192.0.2.3", pairOf(t))
 	starts(t, 0, "192.0.2.5", named(t))
@@ -105,6 +105,24 @@ func accepted(t *testing.T, from string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { came.Close() })
+}
+
+// listensBeside has a user listen at the port that a connection goes out from, of another address.
+func listensBeside(t *testing.T, connection *os.File) {
+	t.Helper()
+	c, err := net.FileConn(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	port := c.LocalAddr().(*net.TCPAddr).Port
+	testenv.AsUser(t, 1000, func() error {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			t.Cleanup(func() { l.Close() })
+		}
+		return err
+	})
 }
 
 // pairOf returns one end of a pair of Unix sockets whose other end this process has.

@@ -248,7 +248,7 @@ func (f *finder) noteRegistered(gaps *answer.Gaps) {
 	if more := len(pids) - 1; more > 0 {
 		whose += " and " + humanize.Count(more, "other", "others")
 	}
-	gaps.Note("deleted_open", fmt.Sprintf("without %s that %s registered with io_uring, whose size is not known", humanize.Count(files, "deleted file", "deleted files"), whose))
+	gaps.Note("deleted_open", fmt.Sprintf("without %s of any file system that %s registered with io_uring, whose size is not known", humanize.Count(files, "deleted file", "deleted files"), whose))
 }
 
 func (f *finder) isDevice(m mount) bool {

@@ -438,7 +438,7 @@ func TestADeletedFileThatIsRegisteredIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := s.Deleted(t.Context(), place)
-	want := fmt.Sprintf("without 1 deleted file that process %d registered with io_uring, whose size is not known", os.Getpid())
+	want := fmt.Sprintf("without 1 deleted file of any file system that process %d registered with io_uring, whose size is not known", os.Getpid())
 	if len(d.Files) != 0 || len(d.Gaps) != 1 || d.Gaps[0].Reason != want || err != nil {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -453,8 +453,8 @@ func TestDeletedFilesThatAreRegisteredAreSaid(t *testing.T) {
 	}{
 		"none":           {},
 		"open, too":      {opened: []namedFile{{7, "/a"}}, registered: []namedFile{{7, "/a"}}},
-		"one":            {opened: []namedFile{{8, "/a"}, {7, "/b"}}, registered: []namedFile{{7, "/a"}}, want: "without 1 deleted file that process 7 registered with io_uring, whose size is not known"},
-		"of two of them": {registered: []namedFile{{9, "/a"}, {7, "/a"}, {7, "/b"}}, want: "without 3 deleted files that process 7 and 1 other registered with io_uring, whose size is not known"},
+		"one":            {opened: []namedFile{{8, "/a"}, {7, "/b"}}, registered: []namedFile{{7, "/a"}}, want: "without 1 deleted file of any file system that process 7 registered with io_uring, whose size is not known"},
+		"of two of them": {registered: []namedFile{{9, "/a"}, {7, "/a"}, {7, "/b"}}, want: "without 3 deleted files of any file system that process 7 and 1 other registered with io_uring, whose size is not known"},
 	} {
 		f := newFinder(New("/"), diskusage.Place{})
 		for _, h := range c.opened {

@@ -54,12 +54,17 @@ func (c Connections) Add(f procfs.OpenFile) bool {
 // an end of; 0 where the kernel does not tell, or where it is none yet. Unlike for [Connections.Add], no other file that
 // is called so is taken for one.
 func Device(f procfs.OpenFile) (of uint64, is bool) {
-	if string(f.Link) != "/dev/fuse" {
+	if string(f.Link) != Path {
 		return unknown, false
 	}
-	held, err := f.Held()
-	return connection(f.About()), err == nil && held.Special == unix.Mkdev(10, 229) // Documentation/admin-guide/devices.txt
+	if held, err := f.Held(); err != nil || held.Special != unix.Mkdev(10, 229) { // Documentation/admin-guide/devices.txt
+		return unknown, false
+	}
+	return connection(f.About()), true
 }
+
+// Path is that of the device.
+const Path = "/dev/fuse"
 
 // Served lists the file systems at the other ends which are mounted in the mount namespace of the process or in this one.
 // Of processes that are skipped, not all are known.

@@ -281,7 +281,7 @@ func (r *FileReader) links(c candidate, tid, fd int, visit func(n int, ring bool
 			charge()
 			more, err := r.registeredWith(c, tid, n, func(link []byte) bool { return visit(n, true, link) })
 			charge = r.charge(c)
-			if denied = cmp.Or(err, denied); !more {
+			if denied = cmp.Or(denied, err); !more {
 				return denied
 			}
 		}

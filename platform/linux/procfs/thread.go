@@ -91,16 +91,19 @@ func (f FS) listedThread(pid int) (int, error) {
 func (f FS) revive(p *ProcessStat) {
 	pid := strconv.Itoa(p.PID)
 	for range threadTries {
-		tid, err := f.Thread(p.PID)
-		if errors.Is(err, fs.ErrNotExist) {
-			return // it has ended
-		}
-		if err != nil {
+		tid, err := f.listedThread(p.PID)
+		if err != nil && !Ended(err) {
 			break
 		}
-		if t, err := readWith(f, parseProcessStat, pid, "task", strconv.Itoa(tid), "stat"); err == nil && t.State != 'Z' && t.RSSPages > 0 { // one that ends has no memory any more
-			p.State, p.RSSPages = t.State, t.RSSPages
-			return
+		if err == nil {
+			t, err := readWith(f, parseProcessStat, pid, "task", strconv.Itoa(tid), "stat")
+			if err == nil && t.State != 'Z' && t.RSSPages > 0 { // one that ends has no memory any more
+				p.State, p.RSSPages = t.State, t.RSSPages
+				return
+			}
+		}
+		if again, err := readWith(f, parseProcessStat, pid, "stat"); err != nil || !again.Headless {
+			return // it has ended
 		}
 	}
 	p.State, p.RSSPages, p.Unseen = 0, 0, true
