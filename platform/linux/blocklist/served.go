@@ -20,10 +20,10 @@ import (
 	"sentinel/platform/linux/sockdiag"
 )
 
-// served lists whom the programs have called that serve what root has mounted here (fuse(4)), and whom those have with
-// which one is joined by a pair of sockets: sshfs has an ssh carry what it asks. They are [blocklist.ProtectedAddr.Announced],
-// for whom a program calls may follow from what it was told. What cannot be looked at is kept by nobody, which is
-// no reason to refuse other blocks.
+// served lists the hosts that root's file servers have called: the programs that serve what root has mounted here
+// (fuse(4)), and other programs of root's that those are joined with by a pair of sockets, as sshfs is with its ssh.
+// The addresses are [blocklist.ProtectedAddr.Announced]: where a program calls may follow from what others told it, so a
+// block in force stays. What cannot be read protects nothing, and does not make other blocks fail.
 func (s *HostContext) served(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	table, err := mounts.New(s.root).Table()
 	v := fileServers{proc: procfs.New(s.root), at: map[uint64]string{}, places: map[int]string{}, roots: map[int]bool{}, sockets: map[int][]uint64{}, holders: map[uint64][]int{}}
