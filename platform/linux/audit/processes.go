@@ -39,11 +39,6 @@ func processChecks() []check {
 // maxProcesses bounds how many processes are looked at.
 const maxProcesses = 100_000
 
-// maxComm is more than the kernel has for the name of a process, in bytes.
-const maxComm = 256
-
-var errLongComm = errors.New("the name of a process is longer than the kernel's are")
-
 // A runningProcess is one entry of the process table.
 type runningProcess struct {
 	pid, uid int
@@ -104,19 +99,12 @@ func (t *processTable) add(m *machine, pid int) {
 		t.unseen(err)
 		return
 	}
-	if _, err := m.proc().ProcessInTime(pid); errors.Is(err, procfs.ErrStuck) {
-		t.unseen(err)
-		return
-	}
-	raw, err := m.proc().Head(pid, "comm", maxComm+1)
-	if err == nil && len(raw) > maxComm {
-		err = errLongComm
-	}
+	name, err := m.nameOf(pid)
 	if err != nil {
 		t.unseen(err)
 		return
 	}
-	p := runningProcess{pid: pid, uid: owner.UID, thread: pid, name: strings.TrimRight(string(raw), "\n")}
+	p := runningProcess{pid: pid, uid: owner.UID, thread: pid, name: name}
 	p.program, err = m.proc().Link(p.pid, "exe")
 	if hostfile.Missing(err) {
 		p.thread, p.program, err = m.programOfThreads(p.pid)
@@ -124,6 +112,16 @@ func (t *processTable) add(m *machine, pid int) {
 	t.unseen(err)
 	t.sawInit = t.sawInit || p.pid == 1
 	t.list = append(t.list, p)
+}
+
+// nameOf reads the name of a process in time; a tree of files may have it alone.
+func (m *machine) nameOf(pid int) (string, error) {
+	stat, err := m.proc().ProcessInTime(pid)
+	if !hostfile.Missing(err) {
+		return stat.Name, err
+	}
+	raw, err := m.readUpTo("/proc/"+strconv.Itoa(pid)+"/comm", 256)
+	return strings.TrimRight(string(raw), "\n"), err
 }
 
 // unseen counts a process that an error hides, unless it has ended.
