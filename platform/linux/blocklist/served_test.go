@@ -90,7 +90,7 @@ func connected(t *testing.T, address string) *os.File {
 // accepted has this process accept a connection from an address.
 func accepted(t *testing.T, from string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "192.0.2.1:0")
+	l, err := net.Listen("tcp", "192.0.2.2:0") // whom the joined program has called, too
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,13 +116,19 @@ func listensBeside(t *testing.T, connection *os.File) {
 	}
 	defer c.Close()
 	port := c.LocalAddr().(*net.TCPAddr).Port
-	testenv.AsUser(t, 1000, func() error {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			t.Cleanup(func() { l.Close() })
-		}
-		return err
-	})
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	file, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := file.Chown(1000, 1000); err != nil { // sockfs_setattr, net/socket.c
+		t.Fatal(err)
+	}
 }
 
 // pairOf returns one end of a pair of Unix sockets whose other end this process has.
