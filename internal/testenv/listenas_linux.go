@@ -27,9 +27,20 @@ func AsUser(t testing.TB, uid int, do func() error) {
 	t.Helper()
 	Need(t, os.Geteuid() == 0, "root, to become a user")
 	done := make(chan error)
+	asUser(uintptr(uid), do, done)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// asUser keeps off the first thread, whose user is shown as that of the process.
+func asUser(id uintptr, do func() error, done chan<- error) {
 	go func() {
 		runtime.LockOSThread() // for ever: the thread ends with its goroutine
-		id := uintptr(uid)
+		if syscall.Gettid() == os.Getpid() {
+			asUser(id, do, done)
+			select {}
+		}
 		for _, call := range []uintptr{syscall.SYS_SETRESGID, syscall.SYS_SETRESUID} {
 			if _, _, failed := syscall.RawSyscall(call, id, id, id); failed != 0 {
 				done <- failed
@@ -38,7 +49,4 @@ func AsUser(t testing.TB, uid int, do func() error) {
 		}
 		done <- do()
 	}()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
 }

@@ -116,19 +116,13 @@ func listensBeside(t *testing.T, connection *os.File) {
 	}
 	defer c.Close()
 	port := c.LocalAddr().(*net.TCPAddr).Port
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	file, err := l.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if err := file.Chown(1000, 1000); err != nil { // sockfs_setattr, net/socket.c
-		t.Fatal(err)
-	}
+	testenv.AsUser(t, 1000, func() error {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			t.Cleanup(func() { l.Close() })
+		}
+		return err
+	})
 }
 
 // pairOf returns one end of a pair of Unix sockets whose other end this process has.
