@@ -105,12 +105,12 @@ func (t *processTable) add(m *machine, pid int) {
 		return
 	}
 	p := runningProcess{pid: pid, uid: owner.UID, thread: pid, name: name}
-	p.program, err = m.proc().Link(p.pid, "exe")
+	p.program, err = m.proc().Link(pid, "exe")
 	if hostfile.Missing(err) {
-		p.thread, p.program, err = m.programOfThreads(p.pid)
+		p.thread, p.program, err = m.programOfThreads(pid)
 	}
 	t.unseen(err)
-	t.sawInit = t.sawInit || p.pid == 1
+	t.sawInit = t.sawInit || pid == 1
 	t.list = append(t.list, p)
 }
 

@@ -8,7 +8,6 @@ import (
 	"context"
 	"net/netip"
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,7 +25,10 @@ import (
 // block in force stays. What cannot be read protects nothing, and does not make other blocks fail.
 func (s *HostContext) served(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	table, err := mounts.New(s.root).Table()
-	v := fileServers{proc: procfs.New(s.root), at: map[uint64]string{}, places: map[int]string{}, roots: map[int]bool{}, sockets: map[int][]uint64{}, holders: map[uint64][]int{}}
+	v := fileServers{
+		proc: procfs.New(s.root), at: map[uint64]string{}, places: map[int]string{},
+		roots: map[int]bool{}, sockets: map[int][]uint64{}, holders: map[uint64][]int{},
+	}
 	for _, m := range table {
 		if mounts.IsFUSE(m) && mounts.Mounter(m) == 0 {
 			v.at[uint64(m.Minor)] = mounts.PlaceOf(m)
@@ -101,23 +103,24 @@ func (v *fileServers) place(connection uint64) (string, bool) {
 	return "", false
 }
 
-// isRoots reports whether nobody else has started a process: root of a container and whoever starts what lends the
-// rights of root choose with whom that is connected. Everybody is with the first process.
+// isRoots is [ofRootAlone], asked once for each process.
 func (v *fileServers) isRoots(pid int) bool {
 	is, known := v.roots[pid]
 	if !known {
-		is = v.looksRoots(pid)
+		is = ofRootAlone(v.proc, pid)
 		v.roots[pid] = is
 	}
 	return is
 }
 
-func (v *fileServers) looksRoots(pid int) bool {
-	if uid, err := v.proc.UID(pid); pid == 1 || err != nil || uid != 0 {
+// ofRootAlone reports whether nobody but root has chosen with whom a process is connected, as root of a container does,
+// and whoever starts what lends the rights of root. With the first process everybody is.
+func ofRootAlone(proc procfs.FS, pid int) bool {
+	if uid, err := proc.UID(pid); pid == 1 || err != nil || uid != 0 {
 		return false
 	}
-	status, err := v.proc.Status(pid)
-	return err == nil && !status.Nested && !v.proc.Lends(pid)
+	status, err := proc.Status(pid)
+	return err == nil && !status.Nested && !proc.Lends(pid)
 }
 
 // wires are the sockets of TCP and UDP, and with whom those are connected that have called others.
@@ -156,22 +159,16 @@ func (v *fileServers) ends(ctx context.Context) (wires, error) {
 	return w, nil
 }
 
-// Bounds of asking about Unix sockets: for each the kernel goes over all that there are.
-const (
-	maxPairs  = 1024
-	pairsTime = 2 * time.Second
-)
-
 // helpers adds to the servers those of root's processes that hold the other end of a pair of sockets of theirs. A
 // socket with a name is one of a service that others use, too.
-func (v *fileServers) helpers(ctx context.Context, not wires) map[int]string {
-	ctx, end := context.WithTimeout(ctx, pairsTime)
+func (v *fileServers) helpers(ctx context.Context, w wires) map[int]string {
+	ctx, end := context.WithTimeout(ctx, sockdiag.UnixTime)
 	defer end()
 	of := map[uint64]string{}
 	var mine, peers []uint64
 	for pid, place := range v.places {
 		for _, inode := range v.sockets[pid] {
-			if !not.known[inode] && len(mine) < maxPairs {
+			if !w.known[inode] && len(mine) < sockdiag.MaxUnix {
 				mine, of[inode] = append(mine, inode), place
 			}
 		}

@@ -228,6 +228,29 @@ func TestAThreadAndNobodyAreNoProcess(t *testing.T) {
 	}
 }
 
+// Who moves to another network keeps the sockets that it had.
+func TestSocketsOfAProcessThatMovedAreFound(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:4444")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	file, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	c := exec.Command("sleep", "60")
+	c.ExtraFiles, c.SysProcAttr = []*os.File{file}, &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
+	s := inspected(t, run(t, c)).Sockets
+	if want := []processes.ProcessSocket{{Protocol: "TCP", State: "LISTEN", Local: "127.0.0.1:4444"}}; s == nil || !slices.Equal(s.Sockets, want) {
+		t.Errorf("%+v", s)
+	}
+}
+
 // A user sees what is public of a process of root, and is told what is not.
 func TestOthersAreSeenInPart(t *testing.T) {
 	testenv.Need(t, os.Geteuid() == 0, "needs root")

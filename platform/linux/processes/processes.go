@@ -116,17 +116,21 @@ func (s *Source) busy() func([]procfs.Process) time.Duration {
 	cpu, machineErr := s.proc.CPU()
 	own, ownErr := cgroup.UnifiedCPUTime(s.root)
 	return func(rows []procfs.Process) time.Duration {
-		isFirst := func(p procfs.Process) bool { return p.PID == 1 }
+		whole := slices.ContainsFunc(rows, isKernel)
 		switch {
-		case slices.ContainsFunc(rows, isKernel) && machineErr == nil:
+		case whole && machineErr == nil:
 			return time.Duration(cpu.Tasks) * tick
-		case !slices.ContainsFunc(rows, isKernel) && slices.ContainsFunc(rows, isFirst) && ownErr == nil:
+		case !whole && slices.ContainsFunc(rows, isFirst) && ownErr == nil:
 			return own
 		default:
 			return 0
 		}
 	}
 }
+
+// isFirst reports whether p is the first process, which every PID namespace has: hidepid (proc(5)) hides it with
+// those of other users.
+func isFirst(p procfs.Process) bool { return p.PID == 1 }
 
 // isKernel reports whether p is kthreadd, which only a table of the whole machine has: a PID namespace of
 // a container has none, and hidepid (proc(5)) hides it from users.
@@ -170,9 +174,7 @@ func (s *Source) Table(ctx context.Context) (processes.Table, error) {
 		}
 	}
 	page := uint64(os.Getpagesize())
-	// Every PID namespace has a process 1; if it is not visible, hidepid (proc(5)) hides the
-	// processes of other users.
-	t.Hidden = !slices.ContainsFunc(rows, func(p procfs.Process) bool { return p.PID == 1 })
+	t.Hidden = !slices.ContainsFunc(rows, isFirst)
 	for i, r := range rows {
 		t.Samples[i] = processes.Sample{
 			PID: r.PID, Name: r.Name, State: r.State,

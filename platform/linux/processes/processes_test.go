@@ -44,15 +44,15 @@ func TestSamplesCarryTimesMemoryAndAnIdentity(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if whole.MemoryTotal != 16084712<<10 || whole.Hidden || whole.Busy != (2521860+14560+787844)*10*time.Millisecond {
+	if whole.MemoryTotal != 16084712<<10 || whole.SharedBytes != 120000<<10 || whole.Hidden || whole.Busy != (2521860+14560+787844)*10*time.Millisecond {
 		t.Errorf("memory %d, hidden %v, busy %v", whole.MemoryTotal, whole.Hidden, whole.Busy)
 	}
 }
 
-// A container sees its own processes, and in /proc the times of its host.
+// A container sees its own processes, and in /proc the times and the memory of its host.
 func TestTimesOfAHostAreNotThoseOfAContainer(t *testing.T) {
-	if whole, _ := table(t, New(hosts+"container")); whole.Busy != 88120110*time.Microsecond || len(whole.Samples) == 0 {
-		t.Errorf("busy %v, with %d processes", whole.Busy, len(whole.Samples))
+	if whole, _ := table(t, New(hosts+"container")); whole.Busy != 88120110*time.Microsecond || whole.SharedBytes != 0 || len(whole.Samples) == 0 {
+		t.Errorf("busy %v, shared %d, with %d processes", whole.Busy, whole.SharedBytes, len(whole.Samples))
 	}
 }
 

@@ -90,7 +90,7 @@ func TestAFirstThreadThatEndedHidesNothing(t *testing.T) {
 	}
 	o, err := NewInspector("/", nil, time.Now).Inspect(t.Context(), pid)
 	if err != nil || o.Program == nil || o.Program.Path != "/mnt/sshd" || o.OpenFiles == nil || o.OpenFiles.Total == 0 || o.WaitsFor == "" ||
-		o.Status == "zombie" || !o.FirstThreadEnded || o.Memory == nil || o.Memory.ResidentMB < 1 {
+		o.MostOpen != o.OpenFiles.Total || o.Status == "zombie" || !o.FirstThreadEnded || o.Memory == nil || o.Memory.ResidentMB < 1 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	table, err := New("/").Table(t.Context())

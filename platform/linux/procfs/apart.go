@@ -12,19 +12,25 @@ import (
 // directory in the one that everybody has into memory that does not come holds its inode, and no inode of this one is
 // to be had for anybody else. The table of all processes is read in the other first, whose names the kernel has at hand.
 type apart struct {
-	fd    func() (int, error) // of the /proc; made when it is first asked for
+	fd    func() (int, error) // of the /proc
 	stats *memoryReader
 
 	mu   sync.Mutex
 	pids map[int]bool // that cannot be read elsewhere
 }
 
+// ownProc is made when it is first asked for, and goes with this run.
+var ownProc = sync.OnceValues(mountApart)
+
 func newApart(shared string) *apart {
-	return &apart{
-		fd:    sync.OnceValues(func() (int, error) { return mountApart(shared) }),
-		stats: newReader(statPatience, mostStuck), pids: map[int]bool{},
+	a := &apart{fd: ownProc, stats: newReader(statPatience, mostStuck), pids: map[int]bool{}}
+	if shared != "/proc" {
+		a.fd = func() (int, error) { return 0, errSame }
 	}
+	return a
 }
+
+var errSame = errors.New("there is one /proc for all")
 
 // path is that of this /proc, empty where there is none.
 func (a *apart) path() string {

@@ -45,15 +45,10 @@ func (a *apart) begin(pids []int) (dir dirHandle, is bool) {
 	return dirHandle(fd), err == nil
 }
 
-var errSame = errors.New("the kernel has one /proc for all")
-
 // mountApart mounts a /proc that has no name. It takes Linux 5.8 and CAP_SYS_ADMIN. Who keeps this process from being
 // read keeps it from coming to that /proc, which therefore is looked at here, within a time: what was found once is
 // found again without a lock.
-func mountApart(shared string) (int, error) {
-	if shared != "/proc" {
-		return 0, errSame
-	}
+func mountApart() (int, error) {
 	return deadline.Call(context.Background(), readPatience, func(context.Context) (int, error) {
 		fd, err := mountProc()
 		if err != nil {
@@ -87,7 +82,7 @@ func differs(fd int) error {
 	if err := errors.Join(unix.Stat(apartPath(fd), &own), unix.Stat("/proc", &shared)); err != nil {
 		return err
 	}
-	status, err := readWith(New("/"), parseProcessStatus, "self", "status")
+	status, err := readWith(FS{dir: "/proc"}, parseProcessStatus, "self", "status")
 	if err == nil && (own.Dev == shared.Dev || status.Nested) {
 		err = errSame
 	}

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,18 +23,9 @@ func TestAProcessOfRootsThatAUserHoldsIsRead(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	deadfuse.Become()
-	testenv.HangGuard(t)
-	c := exec.Command(testenv.Program(t, "sleep", "coreutils"), "60")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
-	pid := c.Process.Pid
-	root := testenv.Plant(t, map[string]string{"run/keep": ""}) // where this test notes
-	deadfuse.Hold(t, 1000, filepath.Join("/proc", strconv.Itoa(pid)))
+	pid := deadfuse.HeldProcess(t, nil)
 	for _, run := range []string{"first run", "next run"} {
-		t.Run(run, func(t *testing.T) { readHeld(t, root, pid) })
+		t.Run(run, func(t *testing.T) { readHeld(t, pid) })
 	}
 }
 
@@ -44,18 +34,11 @@ func TestAProcessThatIsHeldOnceItWasReadIsRead(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	deadfuse.Become()
-	testenv.HangGuard(t)
-	c := exec.Command(testenv.Program(t, "sleep", "coreutils"), "60")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
-	pid := c.Process.Pid
-	if _, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat")); err != nil {
-		t.Fatal(err)
-	}
-	deadfuse.Hold(t, 1000, filepath.Join("/proc", strconv.Itoa(pid)))
+	pid := deadfuse.HeldProcess(t, func(pid int) {
+		if _, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat")); err != nil {
+			t.Fatal(err)
+		}
+	})
 	fs := New("/")
 	if _, stuck, err := fs.Processes(t.Context()); len(stuck) != 0 || err != nil {
 		t.Errorf("stuck %v, %v", stuck, err)
@@ -63,7 +46,7 @@ func TestAProcessThatIsHeldOnceItWasReadIsRead(t *testing.T) {
 	if program, err := fs.Executable(pid); !strings.HasPrefix(program, "/") || err != nil {
 		t.Errorf("its program: %q, %v", program, err)
 	}
-	fs.apart, fs.stats.root = newApart("elsewhere"), testenv.Plant(t, map[string]string{"run/keep": ""})
+	fs.apart = newApart("elsewhere")
 	if _, stuck, err := fs.Processes(t.Context()); !slices.Equal(stuck, []int{pid}) || err != nil {
 		t.Errorf("without another /proc: stuck %v, %v", stuck, err)
 	}
@@ -153,9 +136,8 @@ func TestNothingIsReadOfAProcessThatIsStuck(t *testing.T) {
 	}
 }
 
-func readHeld(t *testing.T, root string, pid int) {
+func readHeld(t *testing.T, pid int) {
 	fs := New("/")
-	fs.stats.root = root
 	table, stuck, err := fs.Processes(t.Context())
 	if len(stuck) != 0 || err != nil || len(table) < 3 {
 		t.Errorf("%d processes, stuck %v, %v", len(table), stuck, err)

@@ -111,6 +111,10 @@ func TestFilesOfARingAreBounded(t *testing.T) {
 	if err := r.files(candidate{pid: 9}, func(OpenFile) bool { files++; return true }); files < maxRing/21 || !errors.Is(err, ErrManyFiles) {
 		t.Errorf("of root %d files, %v", files, err)
 	}
+	inUse := reader(t, plantedRing(t, "6.14.0", "pos:\t0\n"))
+	if err := inUse.files(candidate{pid: 9}, func(OpenFile) bool { return true }); err != nil {
+		t.Errorf("root's ring that is in use: %v", err)
+	}
 	files = 0
 	if err := r.files(candidate{pid: 9}, func(OpenFile) bool { files++; return files < 3 }); files != 3 || err != nil {
 		t.Errorf("%d files after the third was enough, %v", files, err)
@@ -197,5 +201,19 @@ func findsOwner(t *testing.T, live FS, inode uint64) {
 	holders, _, err := live.SocketHolders(context.Background(), map[uint64]bool{inode: true})
 	if len(holders[inode]) != 1 || holders[inode][0].PID != os.Getpid() || err != nil {
 		t.Errorf("the holders %+v, %v", holders, err)
+	}
+}
+
+// A process that is kept from being read for other reasons is not impossible to end for its rings.
+func TestARingOfWhatIsStuckIsABoundOfItsUser(t *testing.T) {
+	testenv.HangGuard(t)
+	root := testenv.Plant(t, map[string]string{"proc/9/fd/": "", "proc/sys/kernel/osrelease": "6.14.0\n", "run/keep": ""})
+	testenv.PlantStuck(t, filepath.Join(root, "proc/9/fdinfo/3"))
+	if err := os.Symlink(ringLink, filepath.Join(root, "proc/9/fd/3")); err != nil {
+		t.Fatal(err)
+	}
+	err := reader(t, New(root)).files(candidate{pid: 9, uid: 33}, func(OpenFile) bool { return true })
+	if !errors.Is(err, ErrManyFiles) || errors.Is(err, ErrStuck) {
+		t.Error(err)
 	}
 }

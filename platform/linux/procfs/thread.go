@@ -32,20 +32,29 @@ var ErrThreadsChange = errors.New("its threads change while they are looked at")
 // program, files nor arguments (get_task_exe_file, kernel/fork.c), and /proc/TID does, which is not
 // listed. The error is fs.ErrNotExist where no thread runs any more, and [ErrThreadsChange] where those
 // that were listed have ended and the process has not.
-func (f FS) Thread(pid int) (int, error) {
-	for range threadTries {
-		tid, err := f.listedThread(pid)
-		if err == nil && f.apart.has(pid) {
+func (f FS) Thread(pid int) (tid int, err error) {
+	err = f.anyThread(pid, func(found int) bool {
+		if tid = found; f.apart.has(pid) {
 			f.apart.put(tid, nil) // under the number that it is read by from now on
 		}
-		if err == nil || !Ended(err) {
-			return tid, err
+		return true
+	})
+	return tid, err
+}
+
+// anyThread looks at one thread that runs after the other until look says that one will do. The errors are those of
+// [FS.Thread].
+func (f FS) anyThread(pid int, look func(tid int) (fits bool)) error {
+	for range threadTries {
+		tid, err := f.listedThread(pid)
+		if err == nil && look(tid) || err != nil && !Ended(err) {
+			return err
 		}
 		if p, err := readWith(f, parseProcessStat, strconv.Itoa(pid), "stat"); err != nil || !p.Headless {
-			return 0, cmp.Or(err, fs.ErrNotExist)
+			return cmp.Or(err, fs.ErrNotExist)
 		}
 	}
-	return 0, ErrThreadsChange
+	return ErrThreadsChange
 }
 
 // Together reports whether two threads are of one process: the error is fs.ErrNotExist where they are not, or one
@@ -72,7 +81,7 @@ func (f FS) listedThread(pid int) (int, error) {
 		return 0, err
 	}
 	asked := names[max(0, len(names)-maxTasks):]
-	for _, name := range slices.Backward(asked) { // the oldest first is how they are listed, and who ends them leaves the newest
+	for _, name := range slices.Backward(asked) { // the oldest are listed first, and most that have ended are older than those that run
 		tid, err := strconv.Atoi(name)
 		if err != nil || tid == pid {
 			continue
@@ -89,24 +98,17 @@ func (f FS) listedThread(pid int) (int, error) {
 
 // revive fills in what the kernel tells of a running thread alone (do_task_stat, fs/proc/array.c).
 func (f FS) revive(p *ProcessStat) {
-	pid := strconv.Itoa(p.PID)
-	for range threadTries {
-		tid, err := f.listedThread(p.PID)
-		if err != nil && !Ended(err) {
-			break
+	err := f.anyThread(p.PID, func(tid int) bool {
+		t, err := readWith(f, parseProcessStat, strconv.Itoa(p.PID), "task", strconv.Itoa(tid), "stat")
+		runs := err == nil && t.State != 'Z' && t.RSSPages > 0 // one that ends has no memory any more
+		if runs {
+			p.State, p.RSSPages = t.State, t.RSSPages
 		}
-		if err == nil {
-			t, err := readWith(f, parseProcessStat, pid, "task", strconv.Itoa(tid), "stat")
-			if err == nil && t.State != 'Z' && t.RSSPages > 0 { // one that ends has no memory any more
-				p.State, p.RSSPages = t.State, t.RSSPages
-				return
-			}
-		}
-		if again, err := readWith(f, parseProcessStat, pid, "stat"); err != nil || !again.Headless {
-			return // it has ended
-		}
+		return runs
+	})
+	if err != nil && !Ended(err) {
+		p.State, p.RSSPages, p.Unseen = 0, 0, true
 	}
-	p.State, p.RSSPages, p.Unseen = 0, 0, true
 }
 
 // Ended says whether an error of a file in /proc/PID means that the process has ended, or has no such

@@ -3,13 +3,8 @@
 package sessions
 
 import (
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"sentinel/internal/sessions"
 	"sentinel/internal/testenv"
@@ -21,17 +16,7 @@ func TestAProcessOfRootsThatAUserHoldsLeavesNoGap(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	deadfuse.Become()
-	testenv.HangGuard(t)
-	if err := unix.Mount("none", "/run", "tmpfs", 0, ""); err != nil { // where it is noted
-		t.Fatal(err)
-	}
-	c := exec.Command(testenv.Program(t, "sleep", "coreutils"), "60")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
-	deadfuse.Hold(t, 1000, filepath.Join("/proc", strconv.Itoa(c.Process.Pid)))
+	pid := deadfuse.HeldProcess(t, nil)
 	r := New("/")
 	files, err := r.proc.FileReader()
 	if err != nil {
@@ -41,7 +26,7 @@ func TestAProcessOfRootsThatAUserHoldsLeavesNoGap(t *testing.T) {
 	pass := r.reading(files)
 	defer pass.leave()
 	s, err := pass.Read(t.Context())
-	there := slices.ContainsFunc(s.Processes, func(p sessions.Process) bool { return p.PID == c.Process.Pid && p.Name == "sleep" })
+	there := slices.ContainsFunc(s.Processes, func(p sessions.Process) bool { return p.PID == pid && p.Name == "sleep" })
 	if err != nil || !there || len(s.Unread) != 0 {
 		t.Errorf("there %t, unread %q, %v", there, s.Unread, err)
 	}

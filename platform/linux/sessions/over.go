@@ -15,25 +15,18 @@ import (
 	"sentinel/platform/linux/sockdiag"
 )
 
-// Bounds of asking about Unix sockets, in one pass: for each the kernel goes over all that there are, of which users
-// have as many as they like.
-const (
-	maxUnix  = 1024
-	unixTime = 2 * time.Second
-)
-
 // Unix implements [sessions.Source].
 func (r *reading) Unix(ctx context.Context, list []sessions.SocketID) (found []sessions.Socket, err error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	asked := list[:min(len(list), maxUnix-r.unixAsked)]
+	asked := list[:min(len(list), sockdiag.MaxUnix-r.unixAsked)]
 	r.unixAsked += len(asked)
 	if len(asked) < len(list) {
-		err = &sessions.SkippedError{Err: fmt.Errorf("more than %d sockets are not asked about", maxUnix)}
+		err = &sessions.SkippedError{Err: fmt.Errorf("more than %d sockets are not asked about", sockdiag.MaxUnix)}
 	}
 	began := time.Now()
-	limited, cancel := context.WithTimeout(ctx, unixTime-r.unixTook)
+	limited, cancel := context.WithTimeout(ctx, sockdiag.UnixTime-r.unixTook)
 	defer cancel()
 	found, failed := unixSockets(limited, asked)
 	r.unixTook += time.Since(began)
@@ -41,7 +34,7 @@ func (r *reading) Unix(ctx context.Context, list []sessions.SocketID) (found []s
 	case errors.Is(failed, sockdiag.ErrNoUnix):
 		failed = fmt.Errorf("%w (%w)", sessions.ErrNotTold, failed)
 	case failed != nil && limited.Err() != nil && ctx.Err() == nil:
-		failed = &sessions.SkippedError{Err: fmt.Errorf("there are so many Unix sockets that the kernel takes longer than %v", unixTime)}
+		failed = &sessions.SkippedError{Err: fmt.Errorf("there are so many Unix sockets that the kernel takes longer than %v", sockdiag.UnixTime)}
 	}
 	return found, errors.Join(err, failed)
 }

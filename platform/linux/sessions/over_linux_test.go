@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/sessions"
+	"sentinel/platform/linux/sockdiag"
 )
 
 // connectedOver returns both ends of a connection over a path.
@@ -87,8 +88,8 @@ func TestUnixSocketsAreAskedAboutWithinABudget(t *testing.T) {
 		before reading
 		found  int
 	}{
-		"of sockets": {reading{unixAsked: maxUnix - 1}, 1},
-		"of time":    {reading{unixTook: unixTime + time.Second}, 0},
+		"of sockets": {reading{unixAsked: sockdiag.MaxUnix - 1}, 1},
+		"of time":    {reading{unixTook: sockdiag.UnixTime + time.Second}, 0},
 	} {
 		found, err := c.before.Unix(t.Context(), both)
 		if _, skipped := errors.AsType[*sessions.SkippedError](err); !skipped || len(found) != c.found {

@@ -9,12 +9,19 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // ErrNoUnix says that the kernel tells nothing of Unix sockets (CONFIG_UNIX_DIAG).
 var ErrNoUnix = errors.New("the kernel does not tell who is connected with whom over Unix sockets")
+
+// Bounds of asking with [Unix], in one pass: users have as many sockets as they like, and each question goes over all.
+const (
+	MaxUnix  = 1024
+	UnixTime = 2 * time.Second
+)
 
 // Unix asks for single sockets of the caller's network namespace, by their inodes, and calls visit for those that are
 // connected streams. For each the kernel goes over all Unix sockets of the namespace, which takes milliseconds where
