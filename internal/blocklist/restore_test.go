@@ -15,6 +15,7 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/lockfile"
 	"sentinel/internal/sessions"
+	"sentinel/internal/testenv"
 )
 
 func TestRestoreLoadsTheListAfterABoot(t *testing.T) {
@@ -53,7 +54,7 @@ func TestNobodyWaitsForWhatTheMachineDependsOn(t *testing.T) {
 		if step != "protected" {
 			return nil
 		}
-		release, err := lockfile.Exclude(t.Context(), l.lockPath(), time.Millisecond)
+		release, err := lockfile.Exclude(t.Context(), l.lockPath(), testenv.HangLimit)
 		if err != nil {
 			t.Errorf("the list is locked meanwhile: %v", err)
 			return nil

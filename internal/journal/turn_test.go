@@ -50,6 +50,7 @@ func TestWhoIsRefusedByALimitNeedsNoLock(t *testing.T) {
 	}
 	ends(t, "not used up", j, of(1000), &Limit{Most: 3, Within: time.Hour}, fault.JournalFailed)
 	held()
+	j.lockTimeout = lockTimeout
 	j.now = func() time.Time { return time.Now().Add(time.Hour) }
 	ends(t, "an hour later", j, of(1000), limit, "")
 	sound(t, j)

@@ -39,7 +39,8 @@ const (
 
 // Iptables is the backend over the programs of iptables(8): a chain of its own, to
 // which the built-in ones jump first. Every change is one run of iptables-restore for each
-// family, which is atomic. Two runs at once may leave a rule twice, but never lose one.
+// family, which is atomic. Two runs at once may leave a rule twice, and lose one only where they find
+// a chain with rules that are not ours, which is emptied.
 type Iptables struct {
 	runner  sysexec.Runner
 	variant string
@@ -246,11 +247,6 @@ func (x *familyRules) read() (ruleset, error) {
 
 func (x *familyRules) add(ctx context.Context, addresses []netip.Addr) error {
 	have, err := x.read()
-	if err == nil && have.exists && !have.whole() {
-		// What is listed while somebody else changes it may be half of it, and a chain that is not
-		// whole is emptied.
-		have, err = x.read()
-	}
 	if err != nil {
 		return err
 	}

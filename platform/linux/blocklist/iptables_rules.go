@@ -61,13 +61,19 @@ func (r *ruleset) noteJumps(chain string, lines []string) {
 
 func jump(chain string) string { return "-A " + chain + " -j " + OwnChain }
 
+// noteRules takes a further copy of a rule for neighbours as ours: two runs that made the chain at
+// once both put them there, and a chain that counts as damaged is emptied.
 func (r *ruleset) noteRules(lines []string) {
+	wanted := neighbourRules(r.v6)
 	for _, line := range lines {
+		line = strings.TrimSpace(line)
 		if !strings.HasPrefix(line, "-A ") {
 			continue
 		}
-		if wanted := neighbourRules(r.v6); r.neighbours < len(wanted) && len(r.order) == 0 && strings.TrimSpace(line) == "-A "+wanted[r.neighbours] {
-			r.neighbours++
+		if at := slices.Index(wanted, strings.TrimPrefix(line, "-A ")); at >= 0 {
+			if at == r.neighbours && len(r.order) == 0 {
+				r.neighbours++
+			}
 			continue
 		}
 		option, a, ok := parseRule(line)

@@ -117,6 +117,15 @@ func TestRulesetIsRead(t *testing.T) {
 	if six.effective() || len(commands) != 11 || commands[0] != "-F SENTINEL" || commands[3] != "-A SENTINEL -s fe80::/10 -p ipv6-icmp -m icmp6 --icmpv6-type 132 -j RETURN" || commands[8] != "-A SENTINEL -p ipv6-icmp -m icmp6 --icmpv6-type 137 -m hl --hl-eq 255 -j RETURN" || commands[10] != "-A SENTINEL -d 2001:db8::1 -j DROP" {
 		t.Errorf("what an earlier version left is not put right: %q", commands)
 	}
+	// As two runs leave it that made the chain at once.
+	twice := newRuleset(true)
+	twice.exists, twice.first = true, six.first
+	for _, rule := range slices.Concat(neighbourRules(true), neighbourRules(true)) {
+		twice.noteRules([]string{"-A " + rule})
+	}
+	if got := twice.adding(nil); !twice.effective() || len(got) != 0 {
+		t.Errorf("rules for neighbours that are there twice are mended by %q", got)
+	}
 	for _, foreign := range []string{
 		"-A SENTINEL -j ACCEPT", "-A SENTINEL -s 192.0.2.0/24 -j DROP", "-A SENTINEL -s 192.0.2.1/32 -j ACCEPT", "-A SENTINEL -i 192.0.2.1/32 -j DROP",
 		"-A SENTINEL ! -s 192.0.2.1/32 -j DROP", "-A SENTINEL -s x/32 -j DROP", "-A SENTINEL -s 192.0.2.1/32 -p tcp -j DROP", "-A OTHER -s 192.0.2.1/32 -j DROP",
