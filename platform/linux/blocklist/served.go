@@ -6,8 +6,8 @@ package blocklist
 
 import (
 	"context"
+	"maps"
 	"net/netip"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -43,14 +43,14 @@ func (s *HostContext) served(ctx context.Context) ([]blocklist.ProtectedAddr, er
 	if len(v.places) == 0 {
 		return nil, nil
 	}
-	ends, err := v.ends(ctx)
+	called, err := v.called(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var list []blocklist.ProtectedAddr
-	for pid, place := range v.helpers(ctx, ends) {
+	for pid, place := range v.helpers(ctx) {
 		for _, inode := range v.sockets[pid] {
-			for _, a := range ends.remote[inode] {
+			for _, a := range called[inode] {
 				p := blocklist.Protect(a, "a server of the file system at "+sanitize.Quoted(place, maxMounted))
 				p.Announced = true
 				list = append(list, p)
@@ -123,15 +123,10 @@ func ofRootAlone(proc procfs.FS, pid int) bool {
 	return err == nil && !status.Nested && !proc.Lends(pid)
 }
 
-// wires are the sockets of TCP and UDP, and with whom those are connected that have called others.
-type wires struct {
-	known  map[uint64]bool
-	remote map[uint64][]netip.Addr
-}
-
-func (v *fileServers) ends(ctx context.Context) (wires, error) {
+// called lists by socket of TCP or UDP with whom it is connected, of those that have called others.
+func (v *fileServers) called(ctx context.Context) (map[uint64][]netip.Addr, error) {
 	const established = 1 // TCP_ESTABLISHED, include/net/tcp_states.h; UDP that is connected is, too
-	w := wires{map[uint64]bool{}, map[uint64][]netip.Addr{}}
+	all := map[uint64][]netip.Addr{}
 	for _, protocol := range []uint8{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
 		listening, local := map[uint16]bool{}, map[uint64]uint16{}
 		err := sockdiag.Dump(ctx, protocol, func(k sockdiag.Socket) {
@@ -139,52 +134,43 @@ func (v *fileServers) ends(ctx context.Context) (wires, error) {
 			if k.Remote.Port() == 0 && k.UID == 0 { // anybody may listen at that port of another address
 				listening[port] = true
 			}
-			if _, held := v.holders[k.Inode]; !held {
-				return
-			}
-			w.known[k.Inode] = true
-			if k.State == established && k.Remote.Port() != 0 && !remote.IsLoopback() {
-				w.remote[k.Inode], local[k.Inode] = append(w.remote[k.Inode], remote), port
+			if _, held := v.holders[k.Inode]; held && k.State == established && k.Remote.Port() != 0 && !remote.IsLoopback() {
+				all[k.Inode], local[k.Inode] = append(all[k.Inode], remote), port
 			}
 		})
 		if err != nil {
-			return wires{}, err
+			return nil, err
 		}
 		for inode, port := range local {
 			if listening[port] {
-				delete(w.remote, inode)
+				delete(all, inode)
 			}
 		}
 	}
-	return w, nil
+	return all, nil
 }
 
 // helpers adds to the servers those of root's processes that hold the other end of a pair of sockets of theirs. A
 // socket with a name is one of a service that others use, too.
-func (v *fileServers) helpers(ctx context.Context, w wires) map[int]string {
-	ctx, end := context.WithTimeout(ctx, sockdiag.UnixTime)
-	defer end()
-	of := map[uint64]string{}
-	var mine, peers []uint64
-	for pid, place := range v.places {
+func (v *fileServers) helpers(ctx context.Context) map[int]string {
+	all := v.places
+	table, err := sockdiag.ReadUnix(ctx)
+	if err != nil {
+		return all // what is not told is kept by nobody
+	}
+	for pid, place := range maps.Clone(v.places) {
 		for _, inode := range v.sockets[pid] {
-			if !w.known[inode] && len(mine) < sockdiag.MaxUnix {
-				mine, of[inode] = append(mine, inode), place
+			mine, connected := table.Of(inode)
+			other, known := table.Of(mine.Peer)
+			if !connected || !known || mine.Name != sockdiag.Unnamed || other.Name != sockdiag.Unnamed {
+				continue
+			}
+			for _, pid := range v.holders[other.Inode] {
+				if _, known := all[pid]; !known {
+					all[pid] = place
+				}
 			}
 		}
 	}
-	_ = sockdiag.Unix(ctx, mine, func(k sockdiag.UnixSocket) { //nolint:errcheck // what is not told is kept by nobody
-		if k.Name == "" && len(v.holders[k.Peer]) > 0 {
-			peers, of[k.Peer] = append(peers, k.Peer), of[k.Inode]
-		}
-	})
-	all := v.places
-	_ = sockdiag.Unix(ctx, slices.Compact(slices.Sorted(slices.Values(peers))), func(k sockdiag.UnixSocket) { //nolint:errcheck // as above
-		for _, pid := range v.holders[k.Inode] {
-			if _, known := all[pid]; !known && k.Name == "" {
-				all[pid] = of[k.Inode]
-			}
-		}
-	})
 	return all
 }

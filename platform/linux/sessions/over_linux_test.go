@@ -3,17 +3,13 @@
 package sessions
 
 import (
-	"errors"
 	"net"
 	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/sessions"
-	"sentinel/platform/linux/sockdiag"
 )
 
 // connectedOver returns both ends of a connection over a path.
@@ -76,24 +72,6 @@ func TestTheEndOfAServerIsToldFromThatOfAClient(t *testing.T) {
 			if k != want {
 				t.Errorf("%s: %+v, want %+v", name, k, want)
 			}
-		}
-	}
-}
-
-// Who has very many sockets open does not keep this run busy.
-func TestUnixSocketsAreAskedAboutWithinABudget(t *testing.T) {
-	client, server := connectedOver(t, "", filepath.Join(t.TempDir(), "s"))
-	both := []sessions.SocketID{client, server}
-	for name, c := range map[string]struct {
-		before reading
-		found  int
-	}{
-		"of sockets": {reading{unixAsked: sockdiag.MaxUnix - 1}, 1},
-		"of time":    {reading{unixTook: sockdiag.UnixTime + time.Second}, 0},
-	} {
-		found, err := c.before.Unix(t.Context(), both)
-		if _, skipped := errors.AsType[*sessions.SkippedError](err); !skipped || len(found) != c.found {
-			t.Errorf("%s: %+v, %v", name, found, err)
 		}
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -96,8 +95,7 @@ type reading struct {
 	lives     map[string][]int // nil until somebody asks
 	numbers   map[int]string   // nil until somebody asks
 
-	unixAsked int           // about how many Unix sockets the kernel was asked
-	unixTook  time.Duration // how long that took
+	unix *sockdiag.UnixTable // nil until somebody asks
 }
 
 var _ sessions.Source = (*reading)(nil)

@@ -40,7 +40,7 @@ func dump(ctx context.Context, protocol, attributes uint8, visit func(Socket)) e
 	defer unix.Close(fd) //nolint:errcheck // nothing was written that could be lost
 	buf := make([]byte, bufferSize)
 	for _, family := range []uint8{familyInet, familyInet6} {
-		if err := dumpFamily(ctx, fd, request(family, protocol, attributes), buf, visit); err != nil {
+		if err := answers(ctx, fd, request(family, protocol, attributes), buf, eachSocket(visit)); err != nil {
 			return err
 		}
 	}
@@ -61,7 +61,8 @@ func open() (fd int, err error) {
 	return fd, nil
 }
 
-func dumpFamily(ctx context.Context, fd int, ask, buf []byte, visit func(Socket)) error {
+// answers asks for a list and hands over what each message of the answer tells of a socket.
+func answers(ctx context.Context, fd int, ask, buf []byte, visit func([]byte) error) error {
 	if err := unix.Sendto(fd, ask, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return fmt.Errorf("ask sock_diag: %w", err)
 	}

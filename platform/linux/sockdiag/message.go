@@ -67,13 +67,18 @@ const (
 // protocol, with attributes, each a bit.
 func request(family, protocol, attributes uint8) []byte {
 	b := make([]byte, requestSize)
-	binary.NativeEndian.PutUint32(b[0:], requestSize)
-	binary.NativeEndian.PutUint16(b[4:], typeDiag)
-	binary.NativeEndian.PutUint16(b[6:], flagRequest|flagDump)
-	binary.NativeEndian.PutUint32(b[8:], dumpSequence)
+	putHeader(b)
 	b[16], b[17], b[18] = family, protocol, attributes
 	binary.NativeEndian.PutUint32(b[20:], states)
 	return b
+}
+
+// putHeader writes the struct nlmsghdr of a request for all sockets.
+func putHeader(b []byte) {
+	binary.NativeEndian.PutUint32(b[0:], uint32(len(b)))
+	binary.NativeEndian.PutUint16(b[4:], typeDiag)
+	binary.NativeEndian.PutUint16(b[6:], flagRequest|flagDump)
+	binary.NativeEndian.PutUint32(b[8:], dumpSequence)
 }
 
 // A kernelError is the errno of an NLMSG_ERROR or NLMSG_DONE reply.
@@ -86,8 +91,9 @@ func errno(b []byte) kernelError {
 	return kernelError(-int32(binary.NativeEndian.Uint32(b[headerSize:])))
 }
 
-// parseReplies walks the netlink messages of one datagram. done reports that the dump is complete.
-func parseReplies(b []byte, visit func(Socket)) (done bool, err error) {
+// parseReplies walks the netlink messages of one datagram and hands over what each tells of a socket, without the
+// header. done reports that the dump is complete.
+func parseReplies(b []byte, visit func([]byte) error) (done bool, err error) {
 	for len(b) >= headerSize {
 		length := int(binary.NativeEndian.Uint32(b))
 		if length < headerSize || length > len(b) {
@@ -104,7 +110,7 @@ func parseReplies(b []byte, visit func(Socket)) (done bool, err error) {
 	return false, nil
 }
 
-func parseReply(b []byte, visit func(Socket)) (done bool, err error) {
+func parseReply(b []byte, visit func([]byte) error) (done bool, err error) {
 	switch binary.NativeEndian.Uint16(b[4:]) {
 	case typeDone:
 		// A dump that was broken off ends with an errno.
@@ -120,13 +126,20 @@ func parseReply(b []byte, visit func(Socket)) (done bool, err error) {
 		}
 		return false, errno(b)
 	case typeDiag:
-		s, err := parseSocket(b[headerSize:])
-		if err != nil {
-			return false, err
-		}
-		visit(s)
+		return false, visit(b[headerSize:])
 	}
 	return false, nil
+}
+
+// eachSocket hands over sockets in place of their bytes.
+func eachSocket(visit func(Socket)) func([]byte) error {
+	return func(b []byte) error {
+		s, err := parseSocket(b)
+		if err == nil {
+			visit(s)
+		}
+		return err
+	}
 }
 
 // parseSocket parses one struct inet_diag_msg: family, state, timer, retrans

@@ -52,7 +52,7 @@ var (
 )
 
 func parsed(b []byte) (list []Socket, done bool, err error) {
-	done, err = parseReplies(b, func(s Socket) { list = append(list, s) })
+	done, err = parseReplies(b, eachSocket(func(s Socket) { list = append(list, s) }))
 	return list, done, err
 }
 
@@ -150,7 +150,7 @@ func FuzzReplies(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		visits := 0
-		_, err := parseReplies(b, func(s Socket) {
+		_, err := parseReplies(b, eachSocket(func(s Socket) {
 			visits++
 			if !s.Local.IsValid() || !s.Remote.IsValid() || s.Local.Addr().Is4In6() || s.Remote.Addr().Is4In6() {
 				t.Errorf("%+v", s)
@@ -158,7 +158,7 @@ func FuzzReplies(f *testing.F) {
 			if s.Inode > 1<<32-1 {
 				t.Errorf("inode %d", s.Inode)
 			}
-		})
+		}))
 		if visits > len(b)/(headerSize+messageSize) {
 			t.Errorf("%d sockets in %d bytes, %v", visits, len(b), err)
 		}

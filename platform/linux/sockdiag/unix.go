@@ -5,96 +5,79 @@
 package sockdiag
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoUnix says that the kernel tells nothing of Unix sockets (CONFIG_UNIX_DIAG).
-var ErrNoUnix = errors.New("the kernel does not tell who is connected with whom over Unix sockets")
-
-// Bounds of asking with [Unix], in one pass: users have as many sockets as they like, and each question goes over all.
-const (
-	MaxUnix  = 1024
-	UnixTime = 2 * time.Second
+var (
+	// ErrNoUnix says that the kernel tells nothing of Unix sockets (CONFIG_UNIX_DIAG).
+	ErrNoUnix = errors.New("the kernel does not tell who is connected with whom over Unix sockets")
+	// ErrManyUnix says that there are too many of them to be read.
+	ErrManyUnix = fmt.Errorf("there are more than %d connections over Unix sockets, or the kernel takes longer than %v to tell of them", maxUnix/2, unixTime)
 )
 
-// Unix asks for single sockets of the caller's network namespace, by their inodes, and calls visit for those that are
-// connected streams. For each the kernel goes over all Unix sockets of the namespace, which takes milliseconds where
-// there are tens of thousands.
-func Unix(ctx context.Context, inodes []uint64, visit func(UnixSocket)) error {
-	if len(inodes) == 0 {
-		return nil
-	}
+// Bounds of [ReadUnix]: users have as many sockets as they like. A hundred thousand take some 0.1 s and 2.4 MB.
+const (
+	maxUnix  = 1 << 20
+	unixTime = 2 * time.Second
+)
+
+// A UnixTable is what the kernel told of the connected stream sockets of AF_UNIX. The zero value is empty.
+type UnixTable struct {
+	list []UnixSocket // sorted by Inode
+}
+
+// ReadUnix reads those of the caller's network namespace. They are asked for all at once: to find a single one, the
+// kernel goes over all of them, too. It is not a snapshot, as with [Dump]. It fails with [ErrNoUnix] and with [ErrManyUnix].
+func ReadUnix(ctx context.Context) (UnixTable, error) {
+	return readUnix(ctx, maxUnix, unixTime)
+}
+
+func readUnix(ctx context.Context, most int, limit time.Duration) (t UnixTable, err error) {
 	fd, err := open()
 	if err != nil {
-		return err
+		return t, err
 	}
 	defer unix.Close(fd) //nolint:errcheck // nothing was written that could be lost
-	if err := tellsOfUnix(fd); err != nil {
-		return err
-	}
-	for _, inode := range inodes {
-		if err := ctx.Err(); err != nil {
+	limited, cancel := context.WithTimeoutCause(ctx, limit, ErrManyUnix)
+	defer cancel()
+	visit := func(b []byte) error {
+		s, connected, err := parseUnixSocket(b)
+		switch {
+		case err != nil || !connected:
 			return err
+		case len(t.list) == most:
+			return ErrManyUnix
 		}
-		s, known, err := askUnix(fd, inode)
-		if err != nil {
-			return err
-		}
-		if known {
-			visit(s)
-		}
+		t.list = append(t.list, s)
+		return nil
 	}
-	return nil
+	err = answers(limited, fd, unixRequest(), make([]byte, bufferSize), visit)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return UnixTable{}, ErrNoUnix
+	case err != nil && limited.Err() != nil:
+		return UnixTable{}, context.Cause(limited)
+	case err != nil:
+		return UnixTable{}, err
+	}
+	slices.SortFunc(t.list, byInode)
+	return t, nil
 }
 
-// tellsOfUnix asks for a socket that is there: the kernel has the same answer for one that is not, and for a kernel
-// that knows no such question.
-func tellsOfUnix(fd int) error {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("make a Unix socket: %w", err)
-	}
-	defer unix.Close(pair[0]) //nolint:errcheck // nothing was written that could be lost
-	defer unix.Close(pair[1]) //nolint:errcheck // nothing was written that could be lost
-	var about unix.Stat_t
-	if err := unix.Fstat(pair[0], &about); err != nil {
-		return fmt.Errorf("look at a Unix socket: %w", err)
-	}
-	_, known, err := askUnix(fd, about.Ino)
-	if err == nil && !known {
-		return ErrNoUnix
-	}
-	return err
-}
+func byInode(a, b UnixSocket) int { return cmp.Compare(a.Inode, b.Inode) }
 
-// askUnix asks for one socket.
-func askUnix(fd int, inode uint64) (s UnixSocket, known bool, err error) {
-	if inode > math.MaxUint32 { // the kernel has 32 bits for it
-		return s, false, nil
+// Of returns the socket of an inode; ok is false where that is no connected stream, or of another namespace.
+func (t UnixTable) Of(inode uint64) (s UnixSocket, ok bool) {
+	at, ok := slices.BinarySearchFunc(t.list, UnixSocket{Inode: inode}, byInode)
+	if ok {
+		s = t.list[at]
 	}
-	if err := unix.Sendto(fd, unixRequest(uint32(inode)), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return s, false, fmt.Errorf("ask sock_diag: %w", err)
-	}
-	buf := make([]byte, unixReplySize)
-	n, err := receive(fd, buf)
-	if err != nil {
-		return s, false, err
-	}
-	s, known, err = parseUnix(buf[:n])
-	if code, ok := errors.AsType[kernelError](err); ok {
-		if unix.Errno(code) == unix.ENOENT {
-			return UnixSocket{}, false, nil
-		}
-		return UnixSocket{}, false, fmt.Errorf("sock_diag refuses: %w", unix.Errno(code))
-	}
-	return s, known && s.Inode == inode, err
+	return s, ok
 }
-
-// unixReplySize holds a reply with the longest name (108 bytes), and one that repeats the question with an error.
-const unixReplySize = 1 << 10

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,33 +42,48 @@ func TestUnixTellsOfBothEnds(t *testing.T) {
 		s, err := l.Accept()
 		keep(t, s, err)
 		client, server := inode(t, c.(*net.UnixConn)), inode(t, s.(*net.UnixConn))
-		raw := path
+		kind := Pathname
 		if name[0] == '@' {
-			raw = "\x00" + path
+			kind = Abstract
 		}
-		got := map[uint64]UnixSocket{}
-		asked := []uint64{client, server, inode(t, l.(*net.UnixListener)), 1<<32 - 1, 1 << 40}
-		if err := Unix(t.Context(), asked, func(s UnixSocket) { got[s.Inode] = s }); err != nil {
+		table, err := ReadUnix(t.Context())
+		if err != nil {
 			t.Fatal(err)
 		}
-		if len(got) != 2 || got[client] != (UnixSocket{client, server, ""}) || got[server].Peer != client || plainName(got[server].Name) != raw {
-			t.Errorf("%s: %+v", name, got)
+		for inode, want := range map[uint64]UnixSocket{client: {client, server, Unnamed}, server: {server, client, kind}} {
+			if got, ok := table.Of(inode); !ok || got != want {
+				t.Errorf("%s: %+v, %v, want %+v", name, got, ok, want)
+			}
+		}
+		for _, other := range []uint64{inode(t, l.(*net.UnixListener)), 1<<32 - 1, 1 << 40} {
+			if got, ok := table.Of(other); ok {
+				t.Errorf("%s: %d is %+v", name, other, got)
+			}
 		}
 	}
-}
-
-// plainName is a path without the zero byte that the kernel tells of it.
-func plainName(name string) string {
-	if len(name) > 0 && name[len(name)-1] == 0 {
-		return name[:len(name)-1]
-	}
-	return name
 }
 
 func TestUnixStopsWhenItsCallerDoes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Unix(ctx, []uint64{1}, func(UnixSocket) {}); !errors.Is(err, context.Canceled) {
+	if _, err := ReadUnix(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, ErrManyUnix) {
 		t.Error(err)
+	}
+}
+
+// Who has very many sockets open does not keep this run busy.
+func TestUnixSocketsAreReadWithinBounds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	keep(t, l, err)
+	c, err := net.Dial("unix", path)
+	keep(t, c, err)
+	for what, read := range map[string]func() (UnixTable, error){
+		"of sockets": func() (UnixTable, error) { return readUnix(t.Context(), 1, unixTime) },
+		"of time":    func() (UnixTable, error) { return readUnix(t.Context(), maxUnix, time.Nanosecond) },
+	} {
+		if got, err := read(); !errors.Is(err, ErrManyUnix) || len(got.list) != 0 {
+			t.Errorf("%s: %d, %v", what, len(got.list), err)
+		}
 	}
 }

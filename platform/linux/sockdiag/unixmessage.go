@@ -8,10 +8,20 @@ import "encoding/binary"
 type UnixSocket struct {
 	Inode uint64
 	Peer  uint64 // the inode of the other end; 0 where no process has taken that yet
-	// Name is the address that it is bound to: a path, or an abstract one, which begins with a zero byte; empty for
-	// none. A server's end of a connection has that of the socket which listens.
-	Name string
+	// Name is the kind of address that it is bound to. A server's end of a connection has that of the socket which
+	// listens.
+	Name UnixName
 }
+
+// A UnixName is a kind of address of AF_UNIX (unix(7)).
+type UnixName uint8
+
+// Kinds of addresses.
+const (
+	Unnamed UnixName = iota
+	Pathname
+	Abstract
+)
 
 // Sizes and values of linux/unix_diag.h.
 const (
@@ -24,45 +34,21 @@ const (
 	attributeName   = 0
 	attributePeer   = 2
 	showNameAndPeer = 0x1 | 0x4
-	anyCookie       = 1<<32 - 1 // INET_DIAG_NOCOOKIE
 )
 
-// unixRequest builds the message that asks for one socket.
-func unixRequest(inode uint32) []byte {
+// unixRequest builds the message that asks for all connected sockets.
+func unixRequest() []byte {
 	b := make([]byte, unixRequestSize)
-	binary.NativeEndian.PutUint32(b[0:], unixRequestSize)
-	binary.NativeEndian.PutUint16(b[4:], typeDiag)
-	binary.NativeEndian.PutUint16(b[6:], flagRequest)
-	binary.NativeEndian.PutUint32(b[8:], dumpSequence)
+	putHeader(b)
 	b[16] = familyUnix
 	binary.NativeEndian.PutUint32(b[20:], 1<<stateConnected)
-	binary.NativeEndian.PutUint32(b[24:], inode)
 	binary.NativeEndian.PutUint32(b[28:], showNameAndPeer)
-	binary.NativeEndian.PutUint32(b[32:], anyCookie)
-	binary.NativeEndian.PutUint32(b[36:], anyCookie)
 	return b
 }
 
-// parseUnix parses the answer about one socket; known is false for one that is no connected stream. Its error is a
-// kernelError where the kernel has none of that inode.
-func parseUnix(b []byte) (s UnixSocket, known bool, err error) {
-	if len(b) < headerSize {
-		return s, false, ErrFormat
-	}
-	if length := int(binary.NativeEndian.Uint32(b)); length < headerSize+4 || length > len(b) {
-		return s, false, ErrFormat
-	}
-	switch binary.NativeEndian.Uint16(b[4:]) {
-	case typeError:
-		return s, false, errno(b)
-	case typeDiag:
-		return parseUnixSocket(b[headerSize:binary.NativeEndian.Uint32(b)])
-	}
-	return s, false, ErrFormat
-}
-
 // parseUnixSocket parses one struct unix_diag_msg: family, type, state, padding (a byte each), inode and cookie.
-func parseUnixSocket(b []byte) (s UnixSocket, known bool, err error) {
+// connected is false for one that is no connected stream.
+func parseUnixSocket(b []byte) (s UnixSocket, connected bool, err error) {
 	if len(b) < unixMessageSize || b[0] != familyUnix {
 		return s, false, ErrFormat
 	}
@@ -70,9 +56,19 @@ func parseUnixSocket(b []byte) (s UnixSocket, known bool, err error) {
 		return s, false, nil
 	}
 	more := b[unixMessageSize:]
-	s = UnixSocket{Inode: uint64(binary.NativeEndian.Uint32(b[4:])), Name: string(valueOf(more, attributeName))}
+	s = UnixSocket{Inode: uint64(binary.NativeEndian.Uint32(b[4:])), Name: unixName(valueOf(more, attributeName))}
 	if peer := valueOf(more, attributePeer); len(peer) >= 4 {
 		s.Peer = uint64(binary.NativeEndian.Uint32(peer))
 	}
 	return s, true, nil
+}
+
+func unixName(address []byte) UnixName {
+	switch {
+	case len(address) == 0:
+		return Unnamed
+	case address[0] == 0:
+		return Abstract
+	}
+	return Pathname
 }
