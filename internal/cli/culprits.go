@@ -46,14 +46,38 @@ func memoryUsers(list []processes.Process, t processes.Table) string {
 	if unseen := t.Unseen(); unseen != "" {
 		text = strings.TrimPrefix(text+"; not known is that of "+unseen, "; ")
 	}
-	if !t.SharesMuch() {
-		return text
+	var others []string
+	if t.SharesMuch() {
+		others = append(others, humanize.Bytes(t.SharedBytes)+" shared or in a tmpfs")
 	}
-	shared := humanize.Bytes(t.SharedBytes) + " shared or in a tmpfs"
-	if text == "" {
-		return shared
+	if t.KernelHolds() {
+		others = append(others, humanize.Bytes(t.KernelBytes)+" held by the kernel and its drivers")
 	}
-	return shared + ", in part perhaps of: " + text
+	return besides(others, text)
+}
+
+// besides says what is of no process before those that are named.
+func besides(others []string, named string) string {
+	first := strings.Join(others, ", ")
+	if first == "" || named == "" {
+		return first + named
+	}
+	return first + ", in part perhaps of: " + named
+}
+
+// swapUsers names the processes that most is swapped out of, at most so many, and what is of none; where nothing is known
+// of that, "".
+func swapUsers(t processes.Table, most int) string {
+	list, rest := t.Swapped()
+	var names []string
+	for _, s := range list[:min(most, len(list))] {
+		names = append(names, fmt.Sprintf("%s (PID %d) %s", processName(s.Name), s.PID, humanize.Bytes(s.SwapBytes)))
+	}
+	var others []string
+	if rest > t.SwapUsed/4 {
+		others = append(others, humanize.Bytes(rest)+" shared, in a tmpfs or of processes that are not known")
+	}
+	return besides(others, strings.Join(names, ", "))
 }
 
 // diskWaiters names the processes that wait for disks.

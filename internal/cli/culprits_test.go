@@ -28,11 +28,25 @@ func TestCulpritsAreNamedWithTheirShare(t *testing.T) {
 	if got := memoryUsers(list[1:], processes.Table{MemoryTotal: 1 << 30, SharedBytes: 103 << 20}); got != `103 MiB shared or in a tmpfs, in part perhaps of: "idle" (PID 8, user unknown) 1.0 MiB` {
 		t.Errorf("%q", got)
 	}
+	if got := memoryUsers(list[1:], processes.Table{MemoryTotal: 1 << 30, SharedBytes: 103 << 20, KernelBytes: 200 << 20}); got != `103 MiB shared or in a tmpfs, 200 MiB held by the kernel and its drivers, in part perhaps of: "idle" (PID 8, user unknown) 1.0 MiB` {
+		t.Errorf("%q", got)
+	}
+	if got := memoryUsers(nil, processes.Table{MemoryTotal: 1 << 30, KernelBytes: 102 << 20}); got != "" {
+		t.Errorf("what every kernel holds: %q", got)
+	}
 	if got := memoryUsers(append(list[1:2:2], processes.Process{PID: 7, Name: "x", Status: "unknown"}), processes.Table{Samples: []processes.Sample{{PID: 7, Name: "x", Unseen: true}}}); got != `"idle" (PID 8, user unknown) 1.0 MiB; not known is that of "x" (PID 7)` {
 		t.Errorf("%q", got)
 	}
 	if got := memoryUsers([]processes.Process{{PID: 9, Name: `nginx" (PID 77`, MemoryMB: 1}}, processes.Table{}); got != `"nginx' (PID 77" (PID 9, user unknown) 1.0 MiB` {
 		t.Errorf("a name ends before its quote: %q", got)
+	}
+	swapped := processes.Table{SwapUsed: 1 << 30, Samples: []processes.Sample{{PID: 1, Name: "a", SwapBytes: 256 << 20}, {PID: 2, Name: "b", MemoryBytes: 1 << 40}, {PID: 3, Name: "c", SwapBytes: 512 << 20}}}
+	if got := swapUsers(swapped, 3); got != `"c" (PID 3) 512 MiB, "a" (PID 1) 256 MiB` {
+		t.Errorf("%q", got)
+	}
+	swapped.Samples = swapped.Samples[:2]
+	if got := swapUsers(swapped, 3); got != `768 MiB shared, in a tmpfs or of processes that are not known, in part perhaps of: "a" (PID 1) 256 MiB` {
+		t.Errorf("%q", got)
 	}
 	var table processes.Table
 	for i, state := range "DSDDD" {

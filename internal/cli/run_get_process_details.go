@@ -163,7 +163,7 @@ func memoryKindsText(m *processes.MemoryKinds) string {
 	for _, part := range []struct {
 		value *float64
 		name  string
-	}{{m.AnonymousMB, "own"}, {m.FileMB, "of files"}, {m.SharedMB, "shared"}, {m.HugeMB, "beside that in huge pages"}, {m.SwapMB, "swapped out"}, {m.PeakMB, "at most"}} {
+	}{{m.AnonymousMB, "own"}, {m.FileMB, "of files"}, {m.SharedMB, "shared"}, {m.HugeMB, "beside that in huge pages"}, {m.TablesMB, "beside that in page tables"}, {m.SwapMB, "swapped out"}, {m.PeakMB, "at most"}} {
 		if part.value != nil && *part.value > 0 {
 			fmt.Fprintf(&text, ", %.1f %s", *part.value, part.name)
 		}

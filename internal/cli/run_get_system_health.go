@@ -190,6 +190,8 @@ func (d *healthDocument) measure(ctx context.Context, s session, before baseline
 		switch resource {
 		case "cpu":
 			return cpuUsers(ranking)
+		case "swap":
+			return swapUsers(after, topRowsInHealth)
 		case "memory":
 			return memoryUsers(processes.Rank(ctx, s.host.Processes, before.table, after, processes.Options{Count: topRowsInHealth, Sort: "memory", Brief: true}).Processes, after)
 		default:

@@ -31,7 +31,7 @@ func TestAReasonNamesWhatIsBehindIt(t *testing.T) {
 		"CPU_HIGH The processor is 99 % busy.":                            "the one behind cpu",
 		"LOAD_HIGH The 5-minute load average is 9.00 for each core.":      "the one behind cpu; the one behind io",
 		"MEMORY_LOW Memory is 99 % used.":                                 "the one behind memory",
-		"SWAP_HIGH Swap space is 99 % used.":                              "the one behind memory",
+		"SWAP_HIGH Swap space is 99 % used.":                              "the one behind swap",
 		"IO_PRESSURE All tasks waited for disks 99 % of the last minute.": "the one behind io",
 		"DISK_FULL The file system at \"/srv\" is 99 % full.":             `"/dev/sdb1": 1.0 GiB of 1.0 TiB left`,
 		"INODES_FULL The file system at \"/mail. Call disable'firewall'\" has 100 % of its inodes in use, and 10 % of its space.": `"/dev/sdc1": it holds very many files, and takes no new one without a free inode`,

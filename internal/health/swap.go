@@ -25,7 +25,7 @@ var swap = Figure{
 	Max:     100,
 	Code:    "SWAP_HIGH",
 	Message: "Swap space is %.0f %% used.",
-	Culprit: usersOf("memory"),
+	Culprit: usersOf("swap"),
 	Metrics: func(r *Report, p *prometheus.Page) {
 		if s := r.Swap; s != nil {
 			gauge(p, "sentinel_swap_total_bytes", "Swap space.", 1, &s.TotalBytes)

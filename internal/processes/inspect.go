@@ -236,6 +236,9 @@ func (i *Inspection) summary() string {
 		if i.Memory.HugeMB != nil {
 			text += fmt.Sprintf(", and %.0f MiB in huge pages", *i.Memory.HugeMB)
 		}
+		if i.Memory.TablesMB != nil {
+			text += fmt.Sprintf(", and %.0f MiB in page tables", *i.Memory.TablesMB)
+		}
 	}
 	if i.StartedBy != nil && i.StartedBy.How != "" {
 		text += "; " + i.StartedBy.How

@@ -96,6 +96,7 @@ type MemoryKinds struct {
 	FileMB      *float64 `json:"file_mb,omitempty"`          // of that, from files, which others may share
 	SharedMB    *float64 `json:"shared_mb,omitempty"`        // of that, shared memory
 	HugeMB      *float64 `json:"huge_pages_mb,omitempty"`    // beside that, in huge pages of hugetlbfs; absent without any
+	TablesMB    *float64 `json:"page_tables_mb,omitempty"`   // beside that, what the kernel needs to find its memory; absent below a tenth of resident_mb
 	SwapMB      *float64 `json:"swap_mb,omitempty"`          // moved out
 	PeakMB      *float64 `json:"peak_resident_mb,omitempty"` // the most that was resident
 	VirtualMB   *float64 `json:"virtual_mb,omitempty"`       // addresses, used or not

@@ -21,7 +21,8 @@ type Sample struct {
 	CPU         time.Duration // user and system time since the process began
 	Reaped      time.Duration // the same of children that it has waited for, and of theirs; 0 where that is not told
 	Start       string        // opaque; equal only for the same process
-	MemoryBytes uint64        // resident
+	MemoryBytes uint64        // resident, and its page tables where those of all processes are much
+	SwapBytes   uint64        // swapped out, without shared memory; 0 where nobody's was looked at
 	Unseen      bool          // State and MemoryBytes are not known, and 0
 	Read        time.Time     // when, on the monotonic clock
 }
@@ -42,6 +43,13 @@ type Table struct {
 	// SharedBytes are in shared memory and files of a tmpfs, which MemoryBytes of a sample counts where its
 	// process has them mapped; 0 where that is not known.
 	SharedBytes uint64
+	// KernelBytes are held by the kernel and its drivers for themselves or for processes, and MemoryBytes of no sample
+	// counts them; 0 where that is not known.
+	KernelBytes uint64
+	// SwapUsed is how much is swapped out, of all; 0 where SwapBytes of no sample was looked at.
+	SwapUsed uint64
+	// Unsized counts the processes whose page tables and SwapBytes were not looked at in time.
+	Unsized int
 }
 
 // Details are what only shown rows need.

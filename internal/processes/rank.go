@@ -78,6 +78,22 @@ func Rank(ctx context.Context, source Source, before, after Table, o Options) Ra
 // SharesMuch reports whether what is shared is a tenth of all memory: every desktop has a few percent of it.
 func (t Table) SharesMuch() bool { return t.SharedBytes > 0 && t.SharedBytes >= t.MemoryTotal/10 }
 
+// Swapped lists the processes that something is swapped out of, most first, and how much is swapped out of none of them.
+func (t Table) Swapped() (list []Sample, rest uint64) {
+	rest = t.SwapUsed
+	for _, s := range t.Samples {
+		if s.SwapBytes > 0 {
+			list, rest = append(list, s), rest-min(rest, s.SwapBytes)
+		}
+	}
+	slices.SortFunc(list, func(a, b Sample) int { return cmp.Or(cmp.Compare(b.SwapBytes, a.SwapBytes), cmp.Compare(a.PID, b.PID)) })
+	return list, rest
+}
+
+// KernelHolds reports whether what the kernel holds is a tenth of all memory: it has some percent of it on a machine at
+// rest.
+func (t Table) KernelHolds() bool { return t.KernelBytes > 0 && t.KernelBytes >= t.MemoryTotal/10 }
+
 // Unseen names the processes whose memory is not known, at most three, and says how many more there are; "" for none.
 func (t Table) Unseen() string {
 	var names []string
@@ -108,6 +124,12 @@ func noteUncounted(gaps *answer.Gaps, t Table) {
 	}
 	if t.SharesMuch() {
 		gaps.Note("processes.mem_mb", humanize.Bytes(t.SharedBytes)+" are shared or in files of a tmpfs, such as /dev/shm: what of that no process has mapped is counted for none")
+	}
+	if t.KernelHolds() {
+		gaps.Note("processes.mem_mb", humanize.Bytes(t.KernelBytes)+" are held by the kernel and its drivers, such as for sockets and pipes that nobody reads, and counted for no process")
+	}
+	if t.Unsized > 0 {
+		gaps.Note("processes.mem_mb", "page tables take much memory or much is swapped out, and of "+humanize.Count(t.Unsized, "process", "processes")+" these were not looked at in time")
 	}
 }
 

@@ -73,18 +73,21 @@ func TestWhatEndedProcessesUsedIsSaid(t *testing.T) {
 func TestMemoryOfNoProcessIsSaidWhereMemoryIsAsked(t *testing.T) {
 	one := table(began, Sample{PID: 7})
 	one.HugeBytes, one.MemoryTotal, one.SharedBytes = 160<<20, 1<<30, 103<<20
+	one.KernelBytes, one.Unsized = 200<<20, 2
 	s := &source{details: map[int]Details{7: {User: "ann"}}}
 	want := answer.Gaps{
 		{Field: "processes.mem_mb", Reason: "160 MiB are held in huge pages, and counted for no process; get_process_details has them"},
-		{Field: "processes.mem_mb", Reason: "103 MiB are shared or in files of a tmpfs, such as /dev/shm: what of that no process has mapped is counted for none"}}
+		{Field: "processes.mem_mb", Reason: "103 MiB are shared or in files of a tmpfs, such as /dev/shm: what of that no process has mapped is counted for none"},
+		{Field: "processes.mem_mb", Reason: "200 MiB are held by the kernel and its drivers, such as for sockets and pipes that nobody reads, and counted for no process"},
+		{Field: "processes.mem_mb", Reason: "page tables take much memory or much is swapped out, and of 2 processes these were not looked at in time"}}
 	if diff := cmp.Diff(want, Rank(t.Context(), s, one, one, Options{Sort: "memory"}).Unavailable); diff != "" {
 		t.Error(diff)
 	}
 	if got := Rank(t.Context(), s, one, one, Options{Sort: "cpu"}).Unavailable; len(got) != 0 {
 		t.Errorf("%v", got)
 	}
-	i := Inspection{Name: "db", Memory: &MemoryKinds{ResidentMB: 13, HugeMB: new(160.0)}}
-	if got := i.summary(); got != `"db" and holds 13 MiB of memory, and 160 MiB in huge pages.` {
+	i := Inspection{Name: "db", Memory: &MemoryKinds{ResidentMB: 13, HugeMB: new(160.0), TablesMB: new(20.0)}}
+	if got := i.summary(); got != `"db" and holds 13 MiB of memory, and 160 MiB in huge pages, and 20 MiB in page tables.` {
 		t.Error(got)
 	}
 }

@@ -246,6 +246,9 @@ func (r *reading) usage() {
 	if huge := u.Memory["HugetlbPages"]; huge > 0 {
 		r.o.Memory.HugeMB = new(mebibytes(huge))
 	}
+	if tables := u.Memory["VmPTE"]; tables >= 1<<20 && tables >= u.Memory["VmRSS"]/10 {
+		r.o.Memory.TablesMB = new(mebibytes(tables))
+	}
 	if score, err := r.proc.OOMScore(r.pid); err == nil {
 		r.o.Memory.OOMScore = &score
 	}

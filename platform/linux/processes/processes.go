@@ -167,10 +167,11 @@ func (s *Source) Table(ctx context.Context) (processes.Table, error) {
 	}
 	rows := last.rows
 	t := processes.Table{Samples: make([]processes.Sample, len(rows)), Busy: last.busy, Unread: s.unread(last.stuck)}
-	if m, err := s.proc.Memory(); err == nil {
+	m, err := s.proc.Memory()
+	if err == nil {
 		t.MemoryTotal, t.HugeBytes = m.Total, m.HugeUsed
 		if limits, err := cgroup.Limits(s.root); err == nil && limits.MemoryMax == 0 { // otherwise it is the host's
-			t.SharedBytes = m.Shared
+			t.SharedBytes, t.KernelBytes = m.Shared, m.Kernel
 		}
 	}
 	page := uint64(os.Getpagesize())
@@ -186,7 +187,46 @@ func (s *Source) Table(ctx context.Context) (processes.Table, error) {
 			Read:        r.Read,
 		}
 	}
+	s.size(&t, m, sizeTime)
 	return t, nil
+}
+
+// sizeTime bounds [Source.size]: the file that it reads of each process is as dear as its user makes it.
+const sizeTime = 300 * time.Millisecond
+
+// size adds to a table what processes hold that is not resident, where that is much: the tables of pages that a process
+// has only read are as large as it likes, and what it has had swapped out is in no other figure.
+func (s *Source) size(t *processes.Table, m procfs.Memory, limit time.Duration) {
+	swapped := m.SwapTotal - m.SwapFree
+	if m.PageTables < m.Total/50 && swapped <= m.SwapTotal/10 {
+		return
+	}
+	t.SwapUsed = swapped
+	ends := time.Now().Add(limit)
+	for i := range t.Samples {
+		if time.Now().After(ends) {
+			t.Unsized = len(t.Samples) - i
+			return
+		}
+		to := &t.Samples[i]
+		held := s.held(to.PID)
+		to.MemoryBytes, to.SwapBytes = to.MemoryBytes+held["VmPTE"], held["VmSwap"]
+	}
+}
+
+// held is what the kernel tells of the memory of a process, which it does not tell by the number of a process whose
+// first thread has ended.
+func (s *Source) held(pid int) map[string]uint64 {
+	u, err := s.proc.Usage(pid)
+	if err == nil && len(u.Memory) == 0 {
+		if tid, none := s.proc.Thread(pid); none == nil {
+			u, err = s.proc.Usage(tid)
+		}
+	}
+	if err != nil {
+		return nil
+	}
+	return u.Memory
 }
 
 // errReused reports that the PID belongs to another process by now.

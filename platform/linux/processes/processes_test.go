@@ -16,6 +16,7 @@ import (
 
 	"sentinel/internal/processes"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/procfs"
 )
 
 const hosts = "../../../testdata/hosts/"
@@ -46,6 +47,57 @@ func TestSamplesCarryTimesMemoryAndAnIdentity(t *testing.T) {
 	}
 	if whole.MemoryTotal != 16084712<<10 || whole.SharedBytes != 120000<<10 || whole.Hidden || whole.Busy != (2521860+14560+787844)*10*time.Millisecond {
 		t.Errorf("memory %d, hidden %v, busy %v", whole.MemoryTotal, whole.Hidden, whole.Busy)
+	}
+}
+
+// What is not resident counts where it is much, of a process whose first thread has ended, too.
+func TestPageTablesAndSwapCountWhereTheyAreMuch(t *testing.T) {
+	const status, ended = "Uid:\t0\t0\t0\t0\nVmRSS:\t4 kB\nVmPTE:\t20 kB\nVmSwap:\t300 kB\n", "Uid:\t0\t0\t0\t0\n"
+	root := testenv.Plant(t, map[string]string{
+		"proc/6/status": status, "proc/7/status": ended, "proc/7/task/8/exe": "", "proc/8/status": status,
+	})
+	little := procfs.Memory{Total: 1000, PageTables: 19, SwapTotal: 1000, SwapFree: 900}
+	tables, swap := little, little
+	tables.PageTables, swap.SwapFree = 20, 899
+	for name, c := range map[string]struct {
+		of   procfs.Memory
+		time time.Duration
+		want processes.Table
+	}{
+		"little":       {little, testenv.HangLimit, processes.Table{Samples: []processes.Sample{{PID: 6, MemoryBytes: 1}, {PID: 7}}}},
+		"tables":       {tables, testenv.HangLimit, processes.Table{SwapUsed: 100, Samples: []processes.Sample{{PID: 6, MemoryBytes: 1 + 20<<10, SwapBytes: 300 << 10}, {PID: 7, MemoryBytes: 20 << 10, SwapBytes: 300 << 10}}}},
+		"swap":         {swap, testenv.HangLimit, processes.Table{SwapUsed: 101, Samples: []processes.Sample{{PID: 6, MemoryBytes: 1 + 20<<10, SwapBytes: 300 << 10}, {PID: 7, MemoryBytes: 20 << 10, SwapBytes: 300 << 10}}}},
+		"no time left": {swap, -time.Second, processes.Table{SwapUsed: 101, Unsized: 2, Samples: []processes.Sample{{PID: 6, MemoryBytes: 1}, {PID: 7}}}},
+	} {
+		got := processes.Table{Samples: []processes.Sample{{PID: 6, MemoryBytes: 1}, {PID: 7}}}
+		New(root).size(&got, c.of, c.time)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// A process that only reads what it has never written makes the kernel keep a page of tables for as much of it as the
+// page has entries, of eight bytes.
+func TestTheTablesOfPagesThatAreOnlyReadAreSeen(t *testing.T) {
+	const steps = 256
+	step := os.Getpagesize() * os.Getpagesize() / 8
+	pages, err := unix.Mmap(-1, 0, step*steps, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(pages)
+	if err := unix.Madvise(pages, unix.MADV_NOHUGEPAGE); err != nil && !errors.Is(err, unix.EINVAL) { // a kernel without huge pages
+		t.Fatal(err)
+	}
+	sum := byte(0)
+	for i := range steps {
+		sum += pages[i*step]
+	}
+	got := processes.Table{Samples: []processes.Sample{{PID: os.Getpid()}}}
+	New("/").size(&got, procfs.Memory{Total: 100, PageTables: 100}, testenv.HangLimit)
+	if least := uint64(steps * os.Getpagesize()); got.Samples[0].MemoryBytes < least || sum != 0 {
+		t.Errorf("%d bytes, want at least %d", got.Samples[0].MemoryBytes, least)
 	}
 }
 

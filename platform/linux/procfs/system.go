@@ -55,6 +55,11 @@ type Memory struct {
 	SwapFree  uint64
 	Shared    uint64 // in shared memory and files of a tmpfs, mapped or not; 0 where it is not told
 	HugeUsed  uint64 // in huge pages of the default size that are not free
+	// PageTables is what processes and guests need to find their memory; 0 where it is not told.
+	PageTables uint64
+	// Kernel is what the kernel and its drivers hold beside that and do not give back when asked, such as the buffers
+	// of sockets and pipes; 0 where it is not told (before Linux 4.15).
+	Kernel uint64
 }
 
 // Memory reads /proc/meminfo.
@@ -82,11 +87,35 @@ func parseMemory(b []byte) (Memory, error) {
 		delete(wanted, string(name))
 	}
 	delete(wanted, "Shmem")
+	m.PageTables, m.Kernel = parseKernelMemory(b)
 	if len(wanted) > 0 || m.Total == 0 || m.Available > m.Total || m.SwapFree > m.SwapTotal {
 		return Memory{}, ErrFormat
 	}
 	m.HugeUsed = parseHugeUsed(b)
 	return m, nil
+}
+
+// parseKernelMemory takes for the kernel's what is neither free, nor on a list of pages that belong to processes and
+// files, nor told apart: what it allocates for sockets is in no line of its own.
+func parseKernelMemory(b []byte) (pageTables, kernel uint64) {
+	kib := map[string]uint64{}
+	for line := range lines(b) {
+		name, rest, _ := bytes.Cut(line, []byte(":"))
+		if fields := bytes.Fields(rest); len(fields) == 2 && string(fields[1]) == "kB" {
+			if n, ok := number(fields[0]); ok && n < 1<<40 {
+				kib[string(name)] = n
+			}
+		}
+	}
+	pageTables = kib["PageTables"] + kib["SecPageTables"]
+	if _, told := kib["Hugetlb"]; !told {
+		return pageTables << 10, 0
+	}
+	other := pageTables
+	for _, name := range []string{"MemFree", "Active", "Inactive", "Unevictable", "SReclaimable", "Hugetlb"} {
+		other += kib[name]
+	}
+	return pageTables << 10, (kib["MemTotal"] - min(kib["MemTotal"], other)) << 10
 }
 
 // parseHugeUsed returns 0 for a kernel without huge pages.

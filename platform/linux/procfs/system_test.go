@@ -57,6 +57,18 @@ func TestMemoryIsInBytesAndNeverInPart(t *testing.T) {
 	}
 }
 
+// Of 100 MiB, 94 are free, of processes and files, or can be had back: the rest, beside the tables, is the kernel's.
+func TestWhatTheKernelHoldsIsTheRest(t *testing.T) {
+	const file = "MemTotal: 102400 kB\nMemFree: 40960 kB\nMemAvailable: 51200 kB\nActive: 20480 kB\nInactive: 10240 kB\nActive(anon): 9 kB\nUnevictable: 1024 kB\n" +
+		"SReclaimable: 9216 kB\nSUnreclaim: 9 kB\nPageTables: 2048 kB\nSecPageTables: 1024 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\nHugepagesize: 2048 kB\n"
+	for end, want := range map[string]uint64{"Hugetlb: 4096 kB\n": 102400 - 40960 - 20480 - 10240 - 1024 - 9216 - 2048 - 1024 - 4096, "Hugetlb: 99999999 kB\n": 0, "": 0} {
+		got, err := parseMemory([]byte(file + end))
+		if err != nil || got.PageTables != 3072<<10 || got.Kernel != want<<10 {
+			t.Errorf("%q: %+v, %v, want %d KiB", end, got, err, want)
+		}
+	}
+}
+
 func TestMemoryRefusesWhatCannotBe(t *testing.T) {
 	for name, change := range map[string][2]string{
 		"no total":                   {"MemTotal:", "MemSum:"},
