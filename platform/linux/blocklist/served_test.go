@@ -31,7 +31,7 @@ func TestWhomServersOfFileSystemsHaveCalledIsProtected(t *testing.T) {
 	}
 	run(t, "ip link add d0 type veth peer name d1")
 	run(t, "ip link set d0 up")
-	for n := 1; n <= 6; n++ {
+	for n := 1; n <= 7; n++ {
 		run(t, fmt.Sprintf("ip addr add 192.0.2.%d/24 dev d0", n))
 	}
 	const nobody = 65534
@@ -44,6 +44,11 @@ func TestWhomServersOfFileSystemsHaveCalledIsProtected(t *testing.T) {
 		t.Fatal(err)
 	}
 	starts(t, 0, "192.0.2.6", fuse)
+	device, err := unix.Open("/dev/fuse", unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts(t, 0, "192.0.2.7", os.NewFile(uintptr(device), "named"))
 	accepted(t, "192.0.2.4")
 	if list, err := NewHostContext("/").served(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("without such a file system: %v, %v", list, err)

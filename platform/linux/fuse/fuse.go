@@ -44,7 +44,7 @@ func (c Connections) Add(f procfs.OpenFile) bool {
 	if !bytes.HasSuffix(f.Link, []byte("/fuse")) {
 		return false
 	}
-	if !f.Registered() {
+	if !f.Registered() && f.Opened() {
 		c[f.PID] = append(c[f.PID], connection(f.About()))
 	}
 	return true
@@ -57,7 +57,7 @@ func Device(f procfs.OpenFile) (of uint64, is bool) {
 	if string(f.Link) != Path {
 		return unknown, false
 	}
-	if held, err := f.Held(); err != nil || held.Special != unix.Mkdev(10, 229) { // Documentation/admin-guide/devices.txt
+	if held, err := f.Held(); err != nil || held.Special != unix.Mkdev(10, 229) || !f.Opened() { // Documentation/admin-guide/devices.txt
 		return unknown, false
 	}
 	return connection(f.About()), true

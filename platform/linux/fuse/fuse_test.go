@@ -7,6 +7,7 @@ package fuse
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,6 +56,38 @@ func TestServersOfMountsAreFound(t *testing.T) {
 	unix.Unmount(second.Dir, unix.MNT_FORCE|unix.MNT_DETACH)
 	if diff := cmp.Diff(map[int][]Mount{self: {{first.Dir, "fuse", 0}}}, servers()); diff != "" {
 		t.Errorf("after an unmount: %s", diff)
+	}
+}
+
+// Anybody may name the device in a descriptor with O_PATH, which is an end of no connection.
+func TestWhoOnlyNamesTheDeviceServesNothing(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	deadfuse.New(t, 0)
+	fd, err := unix.Open(Path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sleep", "600")
+	cmd.ExtraFiles = []*os.File{os.NewFile(uintptr(fd), "named")}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	found, err := New("/", procfs.New("/")).servers(t.Context(), func(int) bool { return true })
+	if served := found[cmd.Process.Pid]; err != nil || len(found) != 1 || served != nil {
+		t.Errorf("%v by it, %d servers, %v", served, len(found), err)
+	}
+	devices := map[int]int{}
+	_, err = procfs.New("/").OpenFiles(t.Context(), nil, func(f procfs.OpenFile) bool {
+		if _, is := Device(f); is {
+			devices[f.PID]++
+		}
+		return true
+	})
+	if want := map[int]int{os.Getpid(): 1}; err != nil || !maps.Equal(devices, want) {
+		t.Errorf("%v have the device open, want %v: %v", devices, want, err)
 	}
 }
 

@@ -26,7 +26,7 @@ const (
 // isWatchdog reports whether an open file is a watchdog. The kernel stops the timer of one that is closed only after a
 // letter that a process which is killed does not write (Documentation/watchdog/watchdog-api.rst). The numbers of the
 // device tell: anybody can have a file of that name in a mount namespace of their own, even one of a file system that
-// does not answer, which is not asked.
+// does not answer, which is not asked. Anybody can name the device, too, without a right to open it.
 func (t *Terminator) isWatchdog(f procfs.OpenFile) bool {
 	if !bytes.HasPrefix(f.Link, []byte("/dev/watchdog")) || f.Registered() {
 		return false
@@ -41,7 +41,8 @@ func (t *Terminator) isWatchdog(f procfs.OpenFile) bool {
 		return false
 	}
 	major, minor := stat.Rdev_major, stat.Rdev_minor
-	return major == miscMajor && minor == watchdogMinor || t.knownWatchdog(fmt.Sprintf("%d:%d", major, minor))
+	known := major == miscMajor && minor == watchdogMinor || t.knownWatchdog(fmt.Sprintf("%d:%d", major, minor))
+	return known && f.Opened()
 }
 
 func (t *Terminator) knownWatchdog(number string) bool {

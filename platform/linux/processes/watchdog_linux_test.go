@@ -31,12 +31,14 @@ func TestAWatchdogThatAProcessHoldsIsFound(t *testing.T) {
 		NewTerminator("/").Holdings(t.Context(), map[int]*processes.Facts{os.Getpid(): &f}, true)
 		return f.Watchdog
 	}
-	for _, name := range []string{"/dev/watchdog7", "/dev/watchdog8"} {
+	var open *os.File
+	for _, name := range []string{"/dev/watchdog8", "/dev/watchdog7"} {
 		file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer file.Close()
+		open = file
 		if got := held(); got != "" {
 			t.Errorf("%s is no watchdog: %q", name, got)
 		}
@@ -49,6 +51,13 @@ func TestAWatchdogThatAProcessHoldsIsFound(t *testing.T) {
 	}
 	if got := held(); got != "/dev/watchdog7" {
 		t.Errorf("%q", got)
+	}
+	open.Close()
+	if _, err := unix.Open("/dev/watchdog7", unix.O_PATH|unix.O_CLOEXEC, 0); err != nil { // anybody can
+		t.Fatal(err)
+	}
+	if got := held(); got != "" {
+		t.Errorf("what is only named is held: %q", got)
 	}
 }
 

@@ -93,8 +93,9 @@ func (s *site) shown(t *testing.T, server, attach string, detach ...string) {
 // A process may have one terminal open any number of times, and many.
 func TestTerminalsOfAProcessAreBounded(t *testing.T) {
 	var list []string
+	opened := func() bool { return true }
 	for n := range 3 * maxTerminals {
-		list = addTerminal(addTerminal(list, "pts/0"), "pts/"+strconv.Itoa(n))
+		list = addTerminal(addTerminal(list, "pts/0", opened), "pts/"+strconv.Itoa(n), opened)
 	}
 	if len(list) != maxTerminals || list[1] != "pts/1" || list[maxTerminals-1] != "pts/"+strconv.Itoa(maxTerminals-1) {
 		t.Errorf("%v", list)

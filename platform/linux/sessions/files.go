@@ -27,7 +27,7 @@ func (r *reading) Open(ctx context.Context, pid int) (f sessions.Files, err erro
 		} else if bytes.HasSuffix(o.Link, []byte("ptmx")) {
 			f.Masters = append(f.Masters, master(o.About())...)
 		} else if n, ok := bytes.CutPrefix(o.Link, []byte("/dev/pts/")); ok {
-			f.Terminals = addTerminal(f.Terminals, "pts/"+string(n))
+			f.Terminals = addTerminal(f.Terminals, "pts/"+string(n), o.Opened)
 		}
 		return ctx.Err() == nil
 	})
@@ -41,8 +41,8 @@ func (r *reading) Open(ctx context.Context, pid int) (f sessions.Files, err erro
 // maxTerminals bounds how many terminals are told of one process: anybody may have the same open any number of times.
 const maxTerminals = 64
 
-func addTerminal(list []string, name string) []string {
-	if len(list) >= maxTerminals || slices.Contains(list, name) {
+func addTerminal(list []string, name string, opened func() bool) []string {
+	if len(list) >= maxTerminals || slices.Contains(list, name) || !opened() {
 		return list
 	}
 	return append(list, name)

@@ -131,7 +131,7 @@ func Device(f procfs.OpenFile) (name string, ppp bool) {
 	if len(f.Link) == 0 || f.Link[0] != '/' { // sockets and pipes are no devices
 		return "", false
 	}
-	return interfaceOf(f.About()), bytes.HasPrefix(f.Link, []byte("/dev/ppp"))
+	return interfaceOf(f.About()), bytes.HasPrefix(f.Link, []byte("/dev/ppp")) && f.Opened()
 }
 
 // holders asks for each process once, however often it has a device open.

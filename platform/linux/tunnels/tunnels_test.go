@@ -618,3 +618,37 @@ func TestATunnelOfManyEndsIsToldOnce(t *testing.T) {
 		t.Errorf("%v, %v", names, err)
 	}
 }
+
+// The device is /dev/null under another name: few machines have that of PPP. Anybody may name it in a descriptor with
+// O_PATH, which is no line.
+func TestALineOfPPPIsOpen(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	device := filepath.Join(t.TempDir(), "null")
+	bind(t, "/dev/null", device)
+	if err := unix.Mount("tmpfs", "/dev", "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	bind(t, device, "/dev/ppp")
+	for flags, want := range map[int][]int{unix.O_PATH: nil, unix.O_RDWR: {os.Getpid()}} {
+		fd, err := unix.Open("/dev/ppp", flags|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := walk{Reader: New("/"), ctx: t.Context()}
+		if got := w.search().ppp; !slices.Equal(got, want) {
+			t.Errorf("opened with %#o: %v hold a line, want %v", flags, got, want)
+		}
+		unix.Close(fd)
+	}
+}
+
+// bind makes a file of another one.
+func bind(t *testing.T, from, to string) {
+	t.Helper()
+	if err := errors.Join(os.WriteFile(to, nil, 0o600), unix.Mount(from, to, "", unix.MS_BIND, "")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(to, unix.MNT_DETACH) }) // or its directory cannot be removed
+}
