@@ -65,6 +65,26 @@ func TestHolderOfALockIsFound(t *testing.T) {
 	}
 }
 
+// A process that has the number of one which signed, and only names the file in a descriptor with O_PATH, for which
+// nobody needs a right on it, has no lock.
+func TestWhoOnlyNamesAFileHoldsNoLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.lock")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sign(t.Context(), path)
+	for flags, want := range map[int]bool{unix.O_PATH: false, unix.O_RDONLY: true, unix.O_WRONLY: true} {
+		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := isLocked(t, path); got != want {
+			t.Errorf("opened with %#o: locked %t", flags, got)
+		}
+		unix.Close(fd)
+	}
+}
+
 // Any user can hold thousands of locks, behind which that of sentinel stands.
 func TestManyLocksDoNotHideAHolder(t *testing.T) {
 	var release func() // kept, so that the file is not closed
