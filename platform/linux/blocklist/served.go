@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/netip"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/blocklist"
@@ -26,13 +27,8 @@ import (
 func (s *HostContext) served(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	table, err := mounts.New(s.root).Table()
 	v := fileServers{
-		proc: procfs.New(s.root), at: map[uint64]string{}, places: map[int]string{},
+		proc: procfs.New(s.root), at: mountedByRoot(table), places: map[int]string{},
 		roots: map[int]bool{}, sockets: map[int][]uint64{}, holders: map[uint64][]int{},
-	}
-	for _, m := range table {
-		if mounts.IsFUSE(m) && mounts.Mounter(m) == 0 {
-			v.at[uint64(m.Minor)] = mounts.PlaceOf(m)
-		}
 	}
 	if err != nil || len(v.at) == 0 {
 		return nil, nil //nolint:nilerr // storage tells of it
@@ -58,6 +54,17 @@ func (s *HostContext) served(ctx context.Context) ([]blocklist.ProtectedAddr, er
 		}
 	}
 	return list[:min(len(list), maxServed)], nil
+}
+
+// mountedByRoot lists where root has mounted file systems that processes serve, by their connections.
+func mountedByRoot(table []*mountinfo.Info) map[uint64]string {
+	at := map[uint64]string{}
+	for _, m := range table {
+		if mounts.IsFUSE(m) && mounts.Mounter(m) == 0 {
+			at[mounts.Connection(m)] = mounts.PlaceOf(m)
+		}
+	}
+	return at
 }
 
 // maxServed bounds the addresses: each is held against what is to be blocked.

@@ -20,6 +20,7 @@ import (
 	"sentinel/internal/sanitize"
 	"sentinel/internal/testenv"
 	"sentinel/internal/testenv/deadfuse"
+	"sentinel/platform/linux/mounts"
 )
 
 // Whoever asks what root has mounted waits for its server, and that for whom it has called, or has a program called
@@ -68,6 +69,22 @@ func TestWhomServersOfFileSystemsHaveCalledIsProtected(t *testing.T) {
 	want := map[netip.Prefix]string{netip.MustParsePrefix("192.0.2.1/32"): why, netip.MustParsePrefix("192.0.2.2/32"): why}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A file system of a disk has the disk's number (fuseblk), of which another may have the minor part.
+func TestRootsFileSystemsAreKnownByTheirConnections(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"proc/self/mountinfo": "70 65 0:49 / /home/eve/mnt rw - fuse.x x rw,user_id=1000\n" +
+		"71 65 8:49 / /mnt/usb rw - fuseblk /dev/sdd1 rw,user_id=0\n72 65 0:50 / /mnt/ssh rw - fuse.sshfs x rw,user_id=0\n"})
+	table, err := mounts.New(root).Table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := fileServers{at: mountedByRoot(table)}
+	for connection, want := range map[uint64]string{8388657: "/mnt/usb", 50: "/mnt/ssh", 49: "", 8388658: ""} {
+		if got, known := v.place(connection); got != want || known != (want != "") {
+			t.Errorf("%d: %q, %t", connection, got, known)
+		}
 	}
 }
 

@@ -154,7 +154,7 @@ func (t tables) servedBy(uid int, connections []uint64) (list []Mount) {
 	}
 	add := func(m *mountinfo.Info, user int) {
 		found := Mount{mounts.PlaceOf(m), m.FSType, user}
-		if mounts.IsFUSE(m) && (serves[uint64(m.Minor)] || serves[unknown] && user == uid) && !told[found] {
+		if mounts.IsFUSE(m) && (serves[mounts.Connection(m)] || serves[unknown] && user == uid) && !told[found] {
 			told[found] = true
 			list = append(list, found)
 		}

@@ -181,6 +181,26 @@ func TestOlderKernels(t *testing.T) {
 	}
 }
 
+// A file system of a disk has the disk's number (fuseblk), of which a user's own may have the minor part.
+func TestAFileSystemOfADiskIsServedByItsOwnServer(t *testing.T) {
+	const user, disk = "70 65 0:49 / /home/eve/mnt rw,nosuid,nodev - fuse.x x rw,user_id=1000\n", "71 65 8:49 / /mnt/usb rw - fuseblk /dev/sdd1 rw,user_id=0\n"
+	root := testenv.Plant(t, map[string]string{
+		"proc/8/fd/": "", "proc/8/fdinfo/3": "fuse_connection:\t8388657\n", "proc/8/status": "Uid:\t0\t0\t0\t0\n",
+		"proc/9/fd/": "", "proc/9/fdinfo/3": "fuse_connection:\t49\n", "proc/9/status": "Uid:\t1000\t1000\t1000\t1000\n",
+		"proc/self/mountinfo": user + disk,
+	})
+	for _, pid := range []string{"8", "9"} {
+		if err := os.Symlink("/dev/fuse", filepath.Join(root, "proc", pid, "fd/3")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := New(root, procfs.New(root)).servers(t.Context(), func(int) bool { return true })
+	want := map[int][]Mount{8: {{"/mnt/usb", "fuseblk", 0}}, 9: {{"/home/eve/mnt", "fuse.x", 1000}}}
+	if diff := cmp.Diff(want, found); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
 // What is mounted where a process is alone may be numbered as its namespace likes.
 func TestAMountOfAnotherNamespaceIsItsUsers(t *testing.T) {
 	const here = "65 1 254:0 / / rw - ext4 /dev/vda rw\n"

@@ -64,6 +64,15 @@ func TestMountinfoLinesAreReadInFull(t *testing.T) {
 	}
 }
 
+// The kernel prints 12 bits of major number and 20 bits of minor as one number.
+func TestAConnectionIsTheWholeNumberOfADevice(t *testing.T) {
+	for want, m := range map[uint64]mountinfo.Info{49: {Minor: 49}, 8388657: {Major: 8, Minor: 49}, 271581249: {Major: 259, Minor: 65}, 4294967295: {Major: 4095, Minor: 1048575}} {
+		if got := Connection(&m); got != want {
+			t.Errorf("%d:%d: %d, want %d", m.Major, m.Minor, got, want)
+		}
+	}
+}
+
 func TestOptionsAreComparedWhole(t *testing.T) {
 	for list, want := range map[string]bool{"ro": true, "rw,ro": true, "ro,nosuid": true, "rw,relatime": false, "rw,rootcontext=x": false, "errors=remount-ro": false, "": false} {
 		if got := HasOption(list, "ro"); got != want {

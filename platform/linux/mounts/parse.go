@@ -96,6 +96,14 @@ func IsFUSE(m *mountinfo.Info) bool {
 	return m.FSType == "fuse" || m.FSType == "fuseblk" || strings.HasPrefix(m.FSType, "fuse.")
 }
 
+// Connection is the number by which the kernel tells a file system of FUSE from others, in /proc/PID/fdinfo/N of its
+// server and below /sys/fs/fuse/connections: that of its device as one (MKDEV of include/linux/kdev_t.h). The device is
+// a disk for fuseblk, whose minor number may be that of another file system, which has no disk.
+func Connection(m *mountinfo.Info) uint64 {
+	d := DeviceOf(m)
+	return uint64(d.Major<<20 | d.Minor)
+}
+
 // Mounter returns the number of the user who mounted a file system of FUSE, in the namespace that it was
 // mounted in; root's where that is not told.
 func Mounter(m *mountinfo.Info) (uid int) {
