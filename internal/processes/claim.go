@@ -31,6 +31,9 @@ type Claim struct {
 	System   bool   // root alone could have put it there
 	Owner    int    // of that file; -1 where it is not known
 	Clone    bool   // the copy of itself in memory that a program of containers runs as root
+	// Loader is the dynamic loader that the kernel shows in the place of Program, which that has loaded; "" where the
+	// kernel shows what runs. Of the file of Program no more is known then than its path.
+	Loader string
 	// Daemons are those of this system; nil where their names are not known.
 	Daemons *Daemons
 	// Same says that the path in Argument leads to the file that runs, as a symbolic link does; Placed
@@ -115,7 +118,7 @@ func (c Claim) imitates() Disguise {
 // Plain reports that whatever else is found out about the process changes nothing. What is not known
 // yet is the worst that it can be: it only excuses, but for the place of what is apart.
 func (c Claim) Plain() bool {
-	if c.Apart || c.Unmapped {
+	if c.Apart || c.Unmapped || c.Daemons.Load(c.Program) {
 		return c.Kernel || c.Program == ""
 	}
 	c.Program, c.Removed = strings.CutSuffix(c.Program, " (deleted)")
@@ -185,10 +188,10 @@ func (c Claim) misnamed(name string, others []string) bool {
 }
 
 // carries reports whether a program of the system runs under names of daemons. Whoever starts it chooses
-// the name, so it excuses a person only for what people may call a program of their own, and loaders,
-// which run any file, nobody but root.
+// the name, so it excuses a person only for what people may call a program of their own, and emulators and
+// loaders, which run any file, nobody but root.
 func (c Claim) carries(file string, core bool) bool {
-	return (!core || !c.person()) && begins(c.Daemons.Carriers, file) || c.UserID == 0 && begins(c.Daemons.Loaders, file)
+	return (!core || !c.person()) && begins(c.Daemons.Carriers, file) || c.UserID == 0 && (begins(c.Daemons.Emulators, file) || begins(c.Daemons.Loaders, file))
 }
 
 func begins(prefixes []string, file string) bool {
@@ -217,11 +220,25 @@ type Daemons struct {
 	// it, as the kernel cuts them. Servers are those that people also install for themselves. Neither
 	// has one that an interpreter runs.
 	Core, Servers []string
-	// Carriers begin the names of programs of the system that run under other names, Loaders those that
-	// run whatever file they are given.
-	Carriers, Loaders []string
+	// Carriers begin the names of programs of the system that run under other names, Emulators and Loaders those
+	// that run whatever file they are given; Loaders map that as it is.
+	Carriers, Emulators, Loaders []string
 	// Interpreters begin the names of programs that run scripts.
 	Interpreters []string
+}
+
+// Load reports whether a program is a dynamic loader (ld.so(8)), which the kernel shows in the place of what it is told to run.
+func (d *Daemons) Load(program string) bool {
+	return d != nil && begins(d.Loaders, path.Base(program))
+}
+
+// OddlyLoaded reports whether code that a loader has mapped is of memory, of a folder for temporary files or of a
+// file that is gone, by its path in proc_pid_maps(5). Libraries of the system are replaced by updates, and memory in
+// huge pages is called like a file.
+func OddlyLoaded(file string) bool {
+	name, gone := strings.CutSuffix(file, " (deleted)")
+	ofSystem := name == "/anon_hugepage" || slices.ContainsFunc(installed, func(dir string) bool { return strings.HasPrefix(name, dir) })
+	return strings.HasPrefix(name, "/memfd:") || inTemporary(name) || gone && strings.HasPrefix(name, "/") && !ofSystem
 }
 
 // temporary are folders in which everybody may write, and memory that is a folder.

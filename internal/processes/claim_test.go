@@ -53,3 +53,16 @@ func TestAPlainClaimIsNoDisguise(t *testing.T) {
 		}
 	}
 }
+
+// What a loader has mapped is odd where nobody installs programs to, and not where an update has replaced it.
+func TestWhatIsOddToLoad(t *testing.T) {
+	for file, want := range map[string]bool{
+		"/memfd:x (deleted)": true, "/tmp/x": true, "/var/tmp/m/evil": true, "/dev/shm/x (deleted)": true, "/home/ann/x (deleted)": true,
+		"/home/ann/x": false, "/usr/bin/sleep": false, "/usr/lib/libc.so.6 (deleted)": false, "/opt/x (deleted)": false,
+		"/anon_hugepage (deleted)": false, "[vdso]": false, "[x] (deleted)": false, "": false,
+	} {
+		if OddlyLoaded(file) != want {
+			t.Errorf("%q: %t", file, !want)
+		}
+	}
+}

@@ -148,3 +148,13 @@ func TestProgramsThatAreGoneAreSharedBetweenUsers(t *testing.T) {
 		t.Errorf("%d lines, the first %q", n, f.Evidence[:min(n, 2)])
 	}
 }
+
+// Of what a loader runs, the loader is told and what it has loaded, and no name makes that runc's.
+func TestWhatALoaderRunsIsToldOfBoth(t *testing.T) {
+	m := &machine{Parts: Parts{Root: t.TempDir()}}
+	p := runningProcess{pid: 7, thread: 7, name: "sleepd", program: "/lib64/ld.so"}
+	f := m.judgeDeleted(t.Context(), []runningProcess{p}, map[int]processes.Claim{7: {Program: "/memfd:runc_cloned:/proc/self/exe", Removed: true, Loader: "/lib64/ld.so"}})
+	if f.Status != audit.Fail || len(f.Evidence) != 1 || f.Evidence[0] != "/proc/7/exe: /lib64/ld.so, called sleepd, which runs /memfd:runc_cloned:/proc/self/exe" {
+		t.Errorf("%+v", f)
+	}
+}

@@ -352,9 +352,10 @@ func (l *look) verdict(c processes.Claim) (processes.Disguise, string, error) {
 	if c, err = l.claim(c, l.owner()); err != nil {
 		return processes.NoDisguise, "", err
 	}
+	c, unknown := l.loaded(c)
 	disguise, how := c.Judge()
 	if disguise == processes.NoDisguise {
-		return disguise, how, unread
+		return disguise, how, cmp.Or(unread, unknown)
 	}
 	return disguise, how, nil
 }

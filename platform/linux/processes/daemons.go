@@ -18,6 +18,7 @@ var daemons = &processes.Daemons{
 		"dbus-daemon", "named", "dnsmasq", "unbound", "nginx", "apache2", "httpd", "mysqld", "mariadbd", "postgres", "redis-server", "memcached", "dockerd", "containerd", "snmpd",
 	},
 	Carriers:     []string{"busybox", "toybox", "systemd", "udevadm", "dbus", "mariadb", "dhcp", "httpd", "apache2"},
-	Loaders:      []string{"qemu-", "ld-linux", "ld-musl", "ld.so", "ld-", "valgrind", "memcheck"},
+	Emulators:    []string{"qemu-", "valgrind", "memcheck"},
+	Loaders:      []string{"ld-linux", "ld-musl", "ld.so", "ld-"},
 	Interpreters: []string{"bash", "dash", "sh", "ash", "ksh", "zsh", "perl", "python", "ruby", "node", "lua", "php"},
 }

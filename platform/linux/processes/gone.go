@@ -17,7 +17,7 @@ import (
 var errNoMounts = errors.New("the mounts of the system cannot be read")
 
 // GonePrograms finds out what those of some processes are whose program was removed, is in no mount of the system, or is not
-// what they run: any user mounts a file of theirs under another path, or has a process shown with any program
+// what they run, and of all that a dynamic loader runs: any user mounts a file of theirs under another path, or has a process shown with any program
 // ([procfs.FS.Unmapped]). A process is named by a thread of it. lost are those whose thread ended
 // meanwhile. Before Linux 5.8 the kernel does not tell the mount of a file, and that alone tells nothing.
 func (s *Source) GonePrograms(ctx context.Context, threads []int) (gone map[int]processes.Claim, lost []int, err error) {
@@ -56,13 +56,14 @@ func (s *Source) gone(thread int, face procfs.Face, mounts map[uint64]bool) (c p
 	}
 	here := face.Mount == 0 || mounts[face.Mount]
 	unmapped, unread := s.proc.Unmapped(thread)
-	if here && !unmapped && !strings.HasSuffix(face.Program, " (deleted)") {
+	if here && !unmapped && !strings.HasSuffix(face.Program, " (deleted)") && !daemons.Load(face.Program) {
 		return c, false, unread
 	}
 	if c, err = s.lasting(c); err != nil {
 		return c, false, err
 	}
-	return c, true, nil
+	c, err = s.loaded(c)
+	return c, true, err
 }
 
 // lasting is the claim of a thread that is there when it has been looked at: what one that ends has no more is

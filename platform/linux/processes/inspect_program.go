@@ -40,6 +40,10 @@ func (r *reading) program(ctx context.Context) {
 		r.o.Unavailable.Note("program.package", "what runs is not the file that the process is shown with")
 		return
 	}
+	if c.Loader != "" {
+		r.o.Unavailable.Note("program.package", "a dynamic loader runs it, and only its path is known")
+		return
+	}
 	if root, err := r.proc.Link(r.task, "root"); err == nil && root != "/" && r.root == "/" {
 		r.o.Root = root
 		return
@@ -87,7 +91,11 @@ func (r *reading) claim(ctx context.Context) error {
 	c, err := ask(ctx, func() (processes.Claim, error) {
 		of := r.o.Claim
 		of.PID = r.task
-		return r.Source.claim(of, r.owner())
+		of, err := r.Source.claim(of, r.owner())
+		if err == nil {
+			of, err = r.loaded(of)
+		}
+		return of, err
 	})
 	if err == nil {
 		c.PID = r.pid

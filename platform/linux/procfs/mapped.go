@@ -77,46 +77,88 @@ func (f FS) unmapped(pid int) (bool, error) {
 	return false, errProgramChanges
 }
 
-// mapsLack opens the file as readUpTo does, and stops reading where it has found what it looks for.
 func (f FS) mapsLack(pid int, file string) (bool, error) {
-	path, err := f.path(strconv.Itoa(pid), "maps")
+	maps, err := f.openMaps(pid)
 	if err != nil {
 		return false, err
+	}
+	defer maps.Close() //nolint:errcheck // only read from
+	return lacks(maps, file)
+}
+
+// openMaps opens the file as readUpTo does, for who stops reading where it has found what it looks for.
+func (f FS) openMaps(pid int) (*os.File, error) {
+	path, err := f.path(strconv.Itoa(pid), "maps")
+	if err != nil {
+		return nil, err
 	}
 	name := f.name(strconv.Itoa(pid), "maps")
 	fd, err := retry(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
 	if err != nil {
-		return false, &os.PathError{Op: "open", Path: name, Err: err}
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
-	maps := os.NewFile(uintptr(fd), name)
-	defer maps.Close() //nolint:errcheck // only read from
-	return lacks(maps, file)
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // lacks reports that code is mapped (proc_pid_maps(5)), and nothing of a file. Without any code a program
 // has yet to begin. The path is compared, not the device and the inode: of a file in an overlay or a subvolume
 // these are others in maps than elsewhere.
 func lacks(maps io.Reader, file string) (bool, error) {
-	bounded := &io.LimitedReader{R: maps, N: maxMaps}
-	lines, code := bufio.NewReaderSize(bounded, mapsBuffer), false
+	found, code := false, false
 	file = strings.ReplaceAll(file, "\n", `\012`) // as maps has it
+	err := eachMapping(maps, func(m mapping) bool {
+		found = string(m.path) == file
+		code = code || m.runs() && string(m.path) != "[vsyscall]" // which every process has
+		return !found
+	})
+	return code && !found && err == nil, err
+}
+
+// eachMapping calls visit with each line until it returns false, with the first part of one that is very long.
+func eachMapping(maps io.Reader, visit func(mapping) bool) error {
+	bounded := &io.LimitedReader{R: maps, N: maxMaps}
+	lines, inside := bufio.NewReaderSize(bounded, mapsBuffer), false
 	for {
 		line, err := lines.ReadSlice('\n')
-		switch whole := err == nil; {
+		long := errors.Is(err, bufio.ErrBufferFull)
+		switch {
 		case errors.Is(err, io.EOF) && bounded.N <= 0:
-			return false, errManyMappings
+			return errManyMappings
 		case errors.Is(err, io.EOF):
-			return code, nil
-		case !whole && !errors.Is(err, bufio.ErrBufferFull):
-			return false, err
-		case whole:
-			m, _ := parseMapping(line)
-			if string(m.path) == file {
-				return false, nil
-			}
-			code = code || m.runs() && string(m.path) != "[vsyscall]" // which every process has
+			return nil
+		case err != nil && !long:
+			return err
 		}
+		if m, _ := parseMapping(line); !inside && !visit(m) {
+			return nil
+		}
+		inside = long
 	}
+}
+
+// Loaded returns the path of the first file that a process runs code of and that odd picks, "" for none. What is
+// written into shared memory, as compilers in programs do, is no file that was loaded. The errors are as those of
+// [FS.Unmapped].
+func (f FS) Loaded(pid int, odd func(file string) bool) (string, error) {
+	only := readEach(f.memory, []int{pid}, f.userOf, func(pid int) (string, error) {
+		maps, err := f.openMaps(pid)
+		if err != nil {
+			return "", err
+		}
+		defer maps.Close() //nolint:errcheck // only read from
+		return loads(maps, odd)
+	})[0]
+	return only.value, only.err
+}
+
+func loads(maps io.Reader, odd func(file string) bool) (file string, err error) {
+	err = eachMapping(maps, func(m mapping) bool {
+		if name := strings.ReplaceAll(string(m.path), `\012`, "\n"); m.runs() && m.private() && odd(name) {
+			file = name
+		}
+		return file == ""
+	})
+	return file, err
 }
 
 // A mapping is an area of the memory of a process (proc_pid_maps(5)); path is empty for memory without a name.
@@ -134,3 +176,6 @@ func parseMapping(line []byte) (m mapping, ok bool) {
 
 // runs reports whether code may run there.
 func (m mapping) runs() bool { return len(m.rights) > 2 && m.rights[2] == 'x' }
+
+// private reports whether what is written there stays in the process, as for what a loader maps.
+func (m mapping) private() bool { return len(m.rights) > 3 && m.rights[3] == 'p' }

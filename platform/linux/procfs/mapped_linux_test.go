@@ -50,6 +50,30 @@ func TestWhatAProgramMapsOfItsFile(t *testing.T) {
 	}
 }
 
+// What a loader maps is private; what compilers write into is shared with where they write it.
+func TestWhatCodeIsLoaded(t *testing.T) {
+	odd := func(file string) bool { return strings.HasPrefix(file, "/memfd:") || strings.HasPrefix(file, "/tmp/") }
+	const memory = "7f0000000000-7f0000001000 %s 00000000 00:01 7    /memfd:x y (deleted)\n"
+	for what, c := range map[string]struct {
+		maps, want string
+		err        error
+	}{
+		"of the system":          {mapsOfSleep + mapsOfMemory + mapsOfAll, "", nil},
+		"in memory":              {mapsOfSleep + fmt.Sprintf(memory, "r-xp"), "/memfd:x y (deleted)", nil},
+		"that can be written":    {fmt.Sprintf(memory, "rwxp") + mapsOfSleep, "/memfd:x y (deleted)", nil},
+		"that is shared":         {fmt.Sprintf(memory, "r-xs") + mapsOfSleep, "", nil},
+		"data":                   {fmt.Sprintf(memory, "r--p") + mapsOfSleep, "", nil},
+		"with a line end":        {"400000-401000 r-xp 00000000 fe:00 7    /tmp/a\\012b\n", "/tmp/a\nb", nil},
+		"with a very long path":  {"400000-401000 r-xp 00000000 fe:00 7    /tmp/" + strings.Repeat("d/", mapsBuffer) + "\n", "/tmp/" + strings.Repeat("d/", mapsBuffer)[:mapsBuffer-len("400000-401000 r-xp 00000000 fe:00 7    /tmp/")], nil},
+		"that a path looks like": {"400000-401000 r-xp 00000000 fe:00 7    /" + strings.Repeat("d", mapsBuffer) + " r-xp 0 0 0 /tmp/x\n", "", nil},
+		"beyond what is read":    {strings.Repeat(mapsOfMemory, maxMaps/len(mapsOfMemory)+1) + fmt.Sprintf(memory, "r-xp"), "", errManyMappings},
+	} {
+		if got, err := loads(strings.NewReader(c.maps), odd); got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %.80q, %v", what, got, err)
+		}
+	}
+}
+
 func FuzzMaps(f *testing.F) {
 	for _, maps := range []string{mapsOfSleep, mapsOfMemory, mapsOfAll, "x", "400000-401000 r-x"} {
 		f.Add(maps, "/usr/bin/sleep")
