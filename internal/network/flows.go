@@ -80,6 +80,7 @@ func Collect(ctx context.Context, source Source, rows int, gaps *answer.Gaps) (C
 	if err != nil {
 		return Connections{}, err
 	}
+	noteUnlisted(ctx, source, gaps)
 	cut := peers.kept.cut()
 	if cut > 0 {
 		gaps.Note("flows", peers.kept.missing())

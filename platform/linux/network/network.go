@@ -34,6 +34,8 @@ type Source struct {
 	// dump is sockdiag.Dump on the live system. It is nil for any other root, whose /proc/net is
 	// read instead.
 	dump func(ctx context.Context, protocol uint8, visit func(sockdiag.Socket)) error
+	// vsock is sockdiag.DumpVSock on the live system, nil for any other root.
+	vsock func(ctx context.Context, visit func(sockdiag.VSock)) error
 	// addresses are those of the network namespace, nil for any other root than the live system.
 	addresses func() ([]netip.Addr, error)
 }
@@ -44,7 +46,7 @@ var _ network.Source = (*Source)(nil)
 func New(root string) *Source {
 	s := &Source{root: root, proc: procfs.New(root)}
 	if root == "/" {
-		s.dump, s.addresses = sockdiag.Dump, links.Addresses
+		s.dump, s.vsock, s.addresses = sockdiag.Dump, sockdiag.DumpVSock, links.Addresses
 	}
 	return s
 }
