@@ -190,7 +190,7 @@ func TestShippedRulesLetNothingElseThrough(t *testing.T) {
 	for _, arguments := range []string{
 		"", "''", "--json", "--kill 5", "--kill=5", "--block-ip 203.0.113.7", "--unblock-ip 203.0.113.7", "--fix-firewall", "--restart-service ssh",
 		"--doctor", "--history", "--verify-journal", "--restore-blocklist", "--list-blocked", "--request", "--request doctor", "--request restore_blocklist",
-		"--request '*'", "--request 'terminate_process;id'", "--request TERMINATE_PROCESS",
+		"--request '*'", "--relayed --request terminate_process", "--request 'terminate_process;id'", "--request TERMINATE_PROCESS",
 	} {
 		lines = append(lines, "sudo -n "+installed+" "+arguments)
 	}

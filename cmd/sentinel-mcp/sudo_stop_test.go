@@ -35,6 +35,35 @@ kill -0 $victim 2>/dev/null && echo "signals: it is not done" && kill -9 $victim
 told "signals"
 `
 
+// killing is the program of a user who has sudo kill what it started, two seconds after it has asked that to end: by
+// the signal of a clock, and by the end of the sudo that stands between the user's terminal and that of the run.
+const killing = `victim() {
+	sh -c 'trap "echo asked >/opt/asked" TERM; while :; do sleep 0.1; done' &
+	victim=$!
+	until grep -q 'SigCgt:.*4...$' /proc/$victim/status; do sleep 0.05; done
+}
+change() { echo "{\"pid\": $victim, \"graceful\": true}" | exec sudo -n /usr/local/bin/sentinel --request terminate_process >/opt/said; }
+attempt() {
+	victim
+	change &
+	cat /opt/asked >/dev/null
+	kill -$1 $(pgrep -o -x sudo)
+	wait $! 2>/dev/null
+	while pgrep -x sentinel >/dev/null; do sleep 0.05; done
+	kill -0 $victim 2>/dev/null && echo "$2: it is not done" && kill -9 $victim
+	wait $victim 2>/dev/null
+	echo "$2: ended with $?"
+}
+if [ $# = 0 ]; then
+	attempt ALRM "alarm"
+	script -qec '/bin/sh /opt/attempts terminal' /dev/null >/dev/null
+	cat /opt/found
+	echo '{}' | sudo -n /usr/local/bin/sentinel --request get_action_history | grep -o '"state": *"[a-z]*"'
+else
+	attempt KILL "terminal" >/opt/found
+fi
+`
+
 // Once a run of root's has recorded a change, it makes it, whatever its caller does.
 func TestACallerDoesNotStopAChangeHalfway(t *testing.T) {
 	files := map[string]string{"sudoers": silent, "rules": shippedRules(t), "sentinel": realSentinel(t), "attempts": stopping}
@@ -44,6 +73,22 @@ func TestACallerDoesNotStopAChangeHalfway(t *testing.T) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if want := "nobody listens: ended with 137\nsignals: ended with 137\n"; string(out) != want || err != nil {
+		t.Errorf("%v: %s\nwant\n%s\n%s", err, out, want, stderr.String())
+	}
+}
+
+// sudo kills what it started when its user has it do so, which must not end a change that is recorded.
+func TestSudoThatKillsDoesNotStopAChangeHalfway(t *testing.T) {
+	testenv.Program(t, "script", "bsdutils")
+	files := map[string]string{
+		"sudoers": silent + "Defaults:sentineltest use_pty\n", "rules": shippedRules(t), "sentinel": realSentinel(t), "attempts": killing,
+	}
+	testenv.HangGuard(t)
+	cmd := staged(t, files, install+"mkfifo -m 666 /opt/asked\nfor file in said found; do install -m 666 /dev/null /opt/$file; done\n", "/bin/sh /opt/attempts")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if want := "alarm: ended with 137\nterminal: ended with 137\n\"state\":\"done\"\n\"state\":\"done\"\n"; string(out) != want || err != nil {
 		t.Errorf("%v: %s\nwant\n%s\n%s", err, out, want, stderr.String())
 	}
 }

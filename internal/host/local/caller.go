@@ -21,7 +21,7 @@ func LeaveCaller(args []string, getenv func(string) string) {
 		return
 	}
 	caller.Umask()
-	if uid, _, ok := privilege.SudoUser(getenv); !ok || uid == 0 {
+	if !behindSudo(getenv) {
 		return
 	}
 	leaveCaller()
@@ -29,6 +29,12 @@ func LeaveCaller(args []string, getenv func(string) string) {
 	if elevation.IsRequest(args) {
 		caller.LeaveSession()
 	}
+}
+
+// behindSudo says that this is a run as root for another user.
+func behindSudo(getenv func(string) string) bool {
+	uid, _, ok := privilege.SudoUser(getenv)
+	return privilege.IsRoot() && ok && uid != 0
 }
 
 // placesOfUser is how many runs as root a user behind sudo may have at a time. They leave the control

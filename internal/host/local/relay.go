@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package local
+
+import (
+	"context"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/sysexec"
+)
+
+// relayed is the first argument of a run that another one stands before. The rules of sudo name each argument, so
+// whom they limit cannot give it; whoever does loses no more than a run that ends early.
+const relayed = "--relayed"
+
+// Relay makes a run of its own of a request with these arguments that came through sudo, and hands on what it ends
+// with: sudo kills the process that it started when its user sends it SIGALRM, or ends a sudo that has given the run a
+// terminal, two seconds after it asked it to end. What is in the middle of a change then is a process that sudo does
+// not know. It is told the end of this one, and of ctx. done is false where there is no need of that, or no way.
+func Relay(ctx context.Context, args []string, getenv func(string) string) (status int, done bool) {
+	if !behindSudo(getenv) {
+		return 0, false
+	}
+	own, err := os.Executable() // by its path: /proc/self/exe would have it called "exe"
+	if err != nil {
+		return 0, false
+	}
+	status, err = sysexec.Relay(ctx, own, append([]string{relayed}, args...))
+	return status, err == nil // sudo may forbid it to start programs (intercept, noexec of sudoers(5))
+}
+
+// Relayed returns the arguments of a run without that of one which another stands before. ended is closed when that
+// one has ended, or was told to end this; it is nil where there is none.
+func Relayed(args []string) (rest []string, ended <-chan struct{}) {
+	var end unix.Stat_t
+	if len(args) == 0 || args[0] != relayed || unix.Fstat(sysexec.RelayEnd, &end) != nil || end.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return args, nil
+	}
+	unix.CloseOnExec(sysexec.RelayEnd)
+	unix.SetNonblock(sysexec.RelayEnd, true) //nolint:errcheck // a thread waits for it otherwise
+	pipe, closed := os.NewFile(sysexec.RelayEnd, "relay"), make(chan struct{})
+	go func() {
+		pipe.Read(make([]byte, 1)) //nolint:errcheck // the end is the message
+		close(closed)
+	}()
+	return args[1:], closed
+}
