@@ -92,3 +92,27 @@ func TestSudoThatKillsDoesNotStopAChangeHalfway(t *testing.T) {
 		t.Errorf("%v: %s\nwant\n%s\n%s", err, out, want, stderr.String())
 	}
 }
+
+// shooting is the program of a user who has one run of root's end the sudo of another.
+const shooting = `sudo -n /usr/local/bin/sentinel --request get_asset_info </opt/stdin >/opt/said &
+exec 3>/opt/stdin
+until pgrep -x sentinel >/dev/null; do sleep 0.05; done
+echo "{\"pid\": $!}" | sudo -n /usr/local/bin/sentinel --request terminate_process | grep -o 'must not be ended: it carries another run of sentinel as root'
+echo '{}' >&3
+exec 3>&-
+wait $!
+echo "ended with $?"
+`
+
+// Whoever may end processes does not end by that the run that another user has started.
+func TestTheSudoOfAnotherRunIsNotEnded(t *testing.T) {
+	files := map[string]string{"sudoers": silent, "rules": shippedRules(t), "sentinel": realSentinel(t), "attempts": shooting}
+	testenv.HangGuard(t)
+	cmd := staged(t, files, install+"mkfifo -m 666 /opt/stdin\ninstall -m 666 /dev/null /opt/said\n", "/bin/sh /opt/attempts")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if want := "must not be ended: it carries another run of sentinel as root\nended with 0\n"; string(out) != want || err != nil {
+		t.Errorf("%v: %s\nwant\n%s\n%s", err, out, want, stderr.String())
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -80,9 +79,8 @@ func (p *Termination) refuse(ctx context.Context) error {
 		return p.protectedAs(ancestorReason(at)).
 			WithFix("End it from another session, or add --force on the command line.")
 	}
-	if p.ownRun(ctx) {
-		return p.protectedAs("it is another run of sentinel as root, which may be in the middle of a change").
-			WithFix("Wait for it: it ends by itself within two minutes, and one that does not go on is ended by the next that needs its lock.")
+	if err := p.refuseRun(ctx); err != nil {
+		return err
 	}
 	if p.protectedByName(ctx) {
 		return p.protectedAs(whyConfigured).
@@ -169,24 +167,6 @@ func (p *Termination) protectedBy(why string, lifts bool) *fault.Error {
 		fix = "Leave it running, or at a console of the machine add --force on the command line to end it all the same."
 	}
 	return p.protectedAs(why).WithFix(fix)
-}
-
-// ownRun reports whether the process is a run of this program as root, by the file that runs: a name is its owner's
-// choice. A copy elsewhere has the name of this one and is root's alone, as a member may be let run one and root
-// another. One in a container belongs to the container.
-func (p *Termination) ownRun(ctx context.Context) bool {
-	own, err := os.Executable()
-	if err != nil || p.facts.UserID != 0 || p.facts.Nested {
-		return false
-	}
-	if p.facts.Executable == own {
-		return true
-	}
-	if p.facts.Program() != filepath.Base(own) {
-		return false
-	}
-	file, err := p.programFile(ctx, p.pinned)
-	return err != nil || file.System && !file.Lent
 }
 
 func (p *Termination) protectedAs(why string) *fault.Error {

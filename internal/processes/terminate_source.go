@@ -104,6 +104,7 @@ type Facts struct {
 	UserID     int      // the real one
 	User       string
 	Executable string // the path of the program as the process sees it
+	Lent       bool   // as in [ProgramFile]; false where that is not known without waiting
 	Parent     Relative
 	Unit       Unit
 	Served     []Served

@@ -58,6 +58,9 @@ func (v *victim) Pin(pid int) (Pinned, error) {
 	if parent, known := v.parents[pid]; known {
 		return parent, nil
 	}
+	if pid == v.facts[0].Parent.PID {
+		return nil, ErrNoProcess
+	}
 	if v.pinErr != nil {
 		return nil, v.pinErr
 	}

@@ -79,6 +79,7 @@ func (t *Terminator) more(pid int, f *processes.Facts) {
 	if path, err := t.proc.Executable(pid); err == nil {
 		f.Executable = path
 	}
+	f.Lent = t.proc.Lends(pid)
 	if group, err := t.proc.ControlGroup(pid); err == nil {
 		f.Unit = unitOf(group)
 	}
