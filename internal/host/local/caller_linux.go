@@ -9,6 +9,8 @@ const runDir = "/run"
 
 func leaveCaller() { caller.Leave() }
 
+func leaveMemory() { caller.LeaveMemory() }
+
 func leaveGroup() { caller.LeaveGroup() }
 
 func leaveFiles() (flush func() error, err error) { return caller.Streams() }

@@ -4,11 +4,13 @@ package local
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -16,7 +18,11 @@ import (
 )
 
 // standing is what a run inherits.
-type standing struct{ session, nice, umask int }
+type standing struct {
+	session, nice, umask int
+	memory               int32 // how pages are placed on the nodes of a machine (set_mempolicy(2))
+	groups               string
+}
 
 func stand(t *testing.T) standing {
 	t.Helper()
@@ -30,8 +36,17 @@ func stand(t *testing.T) standing {
 	}
 	umask := unix.Umask(0)
 	unix.Umask(umask)
-	return standing{session, 20 - raw, umask}
+	groups, err := unix.Getgroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var memory int32 // 0 as in a kernel without nodes
+	unix.Syscall6(unix.SYS_GET_MEMPOLICY, uintptr(unsafe.Pointer(&memory)), 0, 0, 0, 0, 0)
+	return standing{session, 20 - raw, umask, memory, fmt.Sprint(groups)}
 }
+
+// preferred is MPOL_PREFERRED of set_mempolicy(2), which without nodes means the one of the processor.
+const preferred = 1
 
 // Root's own run keeps what root gave it, and what a person typed stays where Ctrl-C reaches it.
 func TestWhatIsLeftDependsOnWhoCalls(t *testing.T) {
@@ -46,16 +61,20 @@ func TestWhatIsLeftDependsOnWhoCalls(t *testing.T) {
 	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, 15); err != nil {
 		t.Fatal(err)
 	}
+	if err := unix.Setgroups([]int{4242}); err != nil { // sudo -P
+		t.Fatal(err)
+	}
+	unix.Syscall(unix.SYS_SET_MEMPOLICY, preferred, 0, 0)
 	before := stand(t)
 	for _, c := range []struct {
 		uid     string
 		request bool
 		want    standing
 	}{
-		{"", true, standing{before.session, before.nice, 0o022}},
-		{"0", true, standing{before.session, before.nice, 0o022}},
-		{"1000", false, standing{before.session, 0, 0o022}},
-		{"1000", true, standing{os.Getpid(), 0, 0o022}},
+		{"", true, standing{before.session, before.nice, 0o022, before.memory, before.groups}},
+		{"0", true, standing{before.session, before.nice, 0o022, before.memory, before.groups}},
+		{"1000", false, standing{before.session, 0, 0o022, 0, "[0]"}},
+		{"1000", true, standing{os.Getpid(), 0, 0o022, 0, "[0]"}},
 	} {
 		args := []string{"--list-blocked"}
 		if c.request {

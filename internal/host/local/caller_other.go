@@ -9,6 +9,7 @@ const runDir = "/var/run"
 
 // Nothing of what Linux has in addition.
 func leaveCaller() {}
+func leaveMemory() {}
 func leaveGroup()  {}
 
 func leaveFiles() (flush func() error, err error) { return func() error { return nil }, nil }

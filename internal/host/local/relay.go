@@ -7,6 +7,7 @@ package local
 import (
 	"context"
 	"os"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 
@@ -25,6 +26,9 @@ func Relay(ctx context.Context, args []string, getenv func(string) string) (stat
 	if !behindSudo(getenv) {
 		return 0, false
 	}
+	runtime.LockOSThread() // the child has what the thread has that starts it
+	defer runtime.UnlockOSThread()
+	leaveMemory()
 	own, err := os.Executable() // by its path: /proc/self/exe would have it called "exe"
 	if err != nil {
 		return 0, false

@@ -18,6 +18,7 @@ import (
 func Leave() {
 	schedule()
 	standInOOM()
+	LeaveMemory()
 }
 
 // LeaveGroup leaves the control group of the caller, where the system lets it.

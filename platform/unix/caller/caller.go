@@ -11,6 +11,7 @@ package caller
 
 import (
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,8 +22,8 @@ const umask = 0o022
 // Umask sets the file mode creation mask of this process.
 func Umask() { unix.Umask(umask) }
 
-// Leave makes the limits and the priority of this process those of a service of root's. Where the
-// system does not let it, they stay as they are. It never takes anything away.
+// Leave makes the limits, the priority and the groups of this process those of a service of root's. Where the
+// system does not let it, they stay as they are. It takes nothing away but groups of the caller's.
 func Leave() {
 	for _, list := range []map[int]unix.Rlimit{limits, ownLimits} {
 		for resource, least := range list {
@@ -30,6 +31,15 @@ func Leave() {
 		}
 	}
 	resetPriority()
+	leaveGroups()
+}
+
+// leaveGroups drops supplementary groups, which sudo -P keeps: what this process starts would have them as well.
+func leaveGroups() {
+	groups, err := unix.Getgroups()
+	if err == nil && slices.ContainsFunc(groups, func(id int) bool { return id != 0 }) {
+		unix.Setgroups([]int{0}) //nolint:errcheck // see Leave
+	}
 }
 
 // limits are the least soft and hard limits (getrlimit(2)): those that Linux and macOS give their
