@@ -24,6 +24,7 @@ func Relay(ctx context.Context, path string, args []string) (status int, err err
 	if err != nil {
 		return 0, fmt.Errorf("make a pipe: %w", err)
 	}
+	defer own.Close()                  //nolint:errcheck // nothing is written; until then it is not collected
 	cmd := exec.Command(path, args...) //nolint:gosec,noctx // the caller names this program, which ends by itself
 	cmd.Args[0] = os.Args[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdin, os.Stdout, os.Stderr, []*os.File{theirs}
@@ -31,7 +32,6 @@ func Relay(ctx context.Context, path string, args []string) (status int, err err
 	err = launched(cmd)
 	theirs.Close() //nolint:errcheck // nothing is read from it here
 	if err != nil {
-		own.Close() //nolint:errcheck // nothing was written
 		return 0, err
 	}
 	context.AfterFunc(ctx, func() { own.Close() }) //nolint:errcheck // closing is the message

@@ -33,7 +33,11 @@ func Relay(ctx context.Context, args []string, getenv func(string) string) (stat
 	if err != nil {
 		return 0, false
 	}
-	status, err = sysexec.Relay(ctx, own, append([]string{relayed}, args...))
+	args = append([]string{relayed}, args...)
+	if status, err = sysexec.Relay(ctx, own, args); err != nil {
+		leaveGroup() // its owner may let nothing more be started in there (pids.max)
+		status, err = sysexec.Relay(ctx, own, args)
+	}
 	return status, err == nil // sudo may forbid it to start programs (intercept, noexec of sudoers(5))
 }
 
