@@ -5,6 +5,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sentinel/internal/humanize"
@@ -44,25 +45,37 @@ func memoryUsers(list []processes.Process, t processes.Table) string {
 	}
 	text := strings.Join(names, ", ")
 	if unseen := t.Unseen(); unseen != "" {
-		text = strings.TrimPrefix(text+"; not known is that of "+unseen, "; ")
+		text = clauses(text, "not known is that of "+unseen)
 	}
-	var others []string
+	shared := ""
 	if t.SharesMuch() {
-		others = append(others, humanize.Bytes(t.SharedBytes)+" shared or in a tmpfs")
+		shared = humanize.Bytes(t.SharedBytes) + " shared or in a tmpfs"
 	}
+	text = inPart(shared, text)
 	if t.KernelHolds() {
-		others = append(others, humanize.Bytes(t.KernelBytes)+" held by the kernel and its drivers")
+		text = clauses(text, humanize.Bytes(t.KernelBytes)+" held by the kernel and its drivers")
 	}
-	return besides(others, text)
+	return clauses(text, unsized(t))
 }
 
-// besides says what is of no process before those that are named.
-func besides(others []string, named string) string {
-	first := strings.Join(others, ", ")
-	if first == "" || named == "" {
-		return first + named
+// inPart says what may be of those that are named before them.
+func inPart(others, named string) string {
+	if others == "" || named == "" {
+		return others + named
 	}
-	return first + ", in part perhaps of: " + named
+	return others + ", in part perhaps of: " + named
+}
+
+func clauses(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
+}
+
+// unsized says of how many processes not all is known.
+func unsized(t processes.Table) string {
+	if t.Unsized == 0 {
+		return ""
+	}
+	return "not looked at in time are the page tables and the swap space of " + humanize.Count(t.Unsized, "process", "processes")
 }
 
 // swapUsers names the processes that most is swapped out of, at most so many, and what is of none; where nothing is known
@@ -73,11 +86,11 @@ func swapUsers(t processes.Table, most int) string {
 	for _, s := range list[:min(most, len(list))] {
 		names = append(names, fmt.Sprintf("%s (PID %d) %s", processName(s.Name), s.PID, humanize.Bytes(s.SwapBytes)))
 	}
-	var others []string
+	others := ""
 	if rest > t.SwapUsed/4 {
-		others = append(others, humanize.Bytes(rest)+" shared, in a tmpfs or of processes that are not known")
+		others = humanize.Bytes(rest) + " shared, in a tmpfs or of processes that are not known"
 	}
-	return besides(others, strings.Join(names, ", "))
+	return clauses(inPart(others, strings.Join(names, ", ")), unsized(t))
 }
 
 // diskWaiters names the processes that wait for disks.

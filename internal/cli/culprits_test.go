@@ -28,10 +28,10 @@ func TestCulpritsAreNamedWithTheirShare(t *testing.T) {
 	if got := memoryUsers(list[1:], processes.Table{MemoryTotal: 1 << 30, SharedBytes: 103 << 20}); got != `103 MiB shared or in a tmpfs, in part perhaps of: "idle" (PID 8, user unknown) 1.0 MiB` {
 		t.Errorf("%q", got)
 	}
-	if got := memoryUsers(list[1:], processes.Table{MemoryTotal: 1 << 30, SharedBytes: 103 << 20, KernelBytes: 200 << 20}); got != `103 MiB shared or in a tmpfs, 200 MiB held by the kernel and its drivers, in part perhaps of: "idle" (PID 8, user unknown) 1.0 MiB` {
+	if got := memoryUsers(list[1:], processes.Table{MemoryTotal: 1 << 30, SharedBytes: 103 << 20, KernelBytes: 300 << 20, Unsized: 2}); got != `103 MiB shared or in a tmpfs, in part perhaps of: "idle" (PID 8, user unknown) 1.0 MiB; 300 MiB held by the kernel and its drivers; not looked at in time are the page tables and the swap space of 2 processes` {
 		t.Errorf("%q", got)
 	}
-	if got := memoryUsers(nil, processes.Table{MemoryTotal: 1 << 30, KernelBytes: 102 << 20}); got != "" {
+	if got := memoryUsers(nil, processes.Table{MemoryTotal: 1 << 30, KernelBytes: 255 << 20}); got != "" {
 		t.Errorf("what every kernel holds: %q", got)
 	}
 	if got := memoryUsers(append(list[1:2:2], processes.Process{PID: 7, Name: "x", Status: "unknown"}), processes.Table{Samples: []processes.Sample{{PID: 7, Name: "x", Unseen: true}}}); got != `"idle" (PID 8, user unknown) 1.0 MiB; not known is that of "x" (PID 7)` {

@@ -232,14 +232,16 @@ func (d *Daemons) Load(program string) bool {
 	return d != nil && begins(d.Loaders, path.Base(program))
 }
 
-// OddlyLoaded reports whether code that a loader has mapped is of memory, of a folder for temporary files or of a
-// file that is gone, by its path in proc_pid_maps(5). Libraries of the system are replaced by updates, and memory in
-// huge pages is called like a file.
-func OddlyLoaded(file string) bool {
+// LoadedGone reports whether code that a loader has mapped is of memory or of a file that is gone, by its path in
+// proc_pid_maps(5). Libraries of the system are replaced by updates, and memory in huge pages is called like a file.
+func LoadedGone(file string) bool {
 	name, gone := strings.CutSuffix(file, " (deleted)")
 	ofSystem := name == "/anon_hugepage" || slices.ContainsFunc(installed, func(dir string) bool { return strings.HasPrefix(name, dir) })
-	return strings.HasPrefix(name, "/memfd:") || inTemporary(name) || gone && strings.HasPrefix(name, "/") && !ofSystem
+	return strings.HasPrefix(name, "/memfd:") || gone && strings.HasPrefix(name, "/") && !ofSystem
 }
+
+// LoadedTemporary is [LoadedGone] for a folder for temporary files.
+func LoadedTemporary(file string) bool { return inTemporary(strings.TrimSuffix(file, " (deleted)")) }
 
 // temporary are folders in which everybody may write, and memory that is a folder.
 var temporary = []string{"/tmp/", "/var/tmp/", "/dev/shm/", "/dev/mqueue/", "/run/user/", "/run/shm/", "/run/lock/", "/private/tmp/", "/private/var/tmp/"}

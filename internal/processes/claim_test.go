@@ -56,13 +56,13 @@ func TestAPlainClaimIsNoDisguise(t *testing.T) {
 
 // What a loader has mapped is odd where nobody installs programs to, and not where an update has replaced it.
 func TestWhatIsOddToLoad(t *testing.T) {
-	for file, want := range map[string]bool{
-		"/memfd:x (deleted)": true, "/tmp/x": true, "/var/tmp/m/evil": true, "/dev/shm/x (deleted)": true, "/home/ann/x (deleted)": true,
-		"/home/ann/x": false, "/usr/bin/sleep": false, "/usr/lib/libc.so.6 (deleted)": false, "/opt/x (deleted)": false,
-		"/anon_hugepage (deleted)": false, "[vdso]": false, "[x] (deleted)": false, "": false,
+	for file, want := range map[string][2]bool{ // gone, temporary
+		"/memfd:x (deleted)": {true, false}, "/tmp/x": {false, true}, "/var/tmp/m/evil": {false, true}, "/dev/shm/x (deleted)": {true, true}, "/home/ann/x (deleted)": {true, false},
+		"/home/ann/x": {}, "/usr/bin/sleep": {}, "/usr/lib/libc.so.6 (deleted)": {}, "/opt/x (deleted)": {},
+		"/anon_hugepage (deleted)": {}, "[vdso]": {}, "[x] (deleted)": {}, "": {},
 	} {
-		if OddlyLoaded(file) != want {
-			t.Errorf("%q: %t", file, !want)
+		if got := [2]bool{LoadedGone(file), LoadedTemporary(file)}; got != want {
+			t.Errorf("%q: %t", file, got)
 		}
 	}
 }

@@ -90,9 +90,13 @@ func (t Table) Swapped() (list []Sample, rest uint64) {
 	return list, rest
 }
 
-// KernelHolds reports whether what the kernel holds is a tenth of all memory: it has some percent of it on a machine at
+// KernelHolds reports whether what the kernel holds is a tenth of all memory, and more than it has on a small machine at
 // rest.
-func (t Table) KernelHolds() bool { return t.KernelBytes > 0 && t.KernelBytes >= t.MemoryTotal/10 }
+func (t Table) KernelHolds() bool {
+	return t.KernelBytes >= kernelAtRest && t.KernelBytes >= t.MemoryTotal/10
+}
+
+const kernelAtRest = 256 << 20
 
 // Unseen names the processes whose memory is not known, at most three, and says how many more there are; "" for none.
 func (t Table) Unseen() string {
@@ -126,7 +130,7 @@ func noteUncounted(gaps *answer.Gaps, t Table) {
 		gaps.Note("processes.mem_mb", humanize.Bytes(t.SharedBytes)+" are shared or in files of a tmpfs, such as /dev/shm: what of that no process has mapped is counted for none")
 	}
 	if t.KernelHolds() {
-		gaps.Note("processes.mem_mb", humanize.Bytes(t.KernelBytes)+" are held by the kernel and its drivers, such as for sockets and pipes that nobody reads, and counted for no process")
+		gaps.Note("processes.mem_mb", humanize.Bytes(t.KernelBytes)+" are held by the kernel and its drivers, such as for sockets that nobody reads, compressed swap space or the cache of ZFS, and counted for no process")
 	}
 	if t.Unsized > 0 {
 		gaps.Note("processes.mem_mb", "page tables take much memory or much is swapped out, and of "+humanize.Count(t.Unsized, "process", "processes")+" these were not looked at in time")

@@ -73,12 +73,12 @@ func TestWhatEndedProcessesUsedIsSaid(t *testing.T) {
 func TestMemoryOfNoProcessIsSaidWhereMemoryIsAsked(t *testing.T) {
 	one := table(began, Sample{PID: 7})
 	one.HugeBytes, one.MemoryTotal, one.SharedBytes = 160<<20, 1<<30, 103<<20
-	one.KernelBytes, one.Unsized = 200<<20, 2
+	one.KernelBytes, one.Unsized = 300<<20, 2
 	s := &source{details: map[int]Details{7: {User: "ann"}}}
 	want := answer.Gaps{
 		{Field: "processes.mem_mb", Reason: "160 MiB are held in huge pages, and counted for no process; get_process_details has them"},
 		{Field: "processes.mem_mb", Reason: "103 MiB are shared or in files of a tmpfs, such as /dev/shm: what of that no process has mapped is counted for none"},
-		{Field: "processes.mem_mb", Reason: "200 MiB are held by the kernel and its drivers, such as for sockets and pipes that nobody reads, and counted for no process"},
+		{Field: "processes.mem_mb", Reason: "300 MiB are held by the kernel and its drivers, such as for sockets that nobody reads, compressed swap space or the cache of ZFS, and counted for no process"},
 		{Field: "processes.mem_mb", Reason: "page tables take much memory or much is swapped out, and of 2 processes these were not looked at in time"}}
 	if diff := cmp.Diff(want, Rank(t.Context(), s, one, one, Options{Sort: "memory"}).Unavailable); diff != "" {
 		t.Error(diff)

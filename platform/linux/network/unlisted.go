@@ -24,8 +24,10 @@ func (s *Source) Unlisted(ctx context.Context) (found network.Unlisted, err erro
 	if hostfile.Missing(err) {
 		return found, nil
 	}
+	kernels := map[string]int{"SCTP": 1} // which the kernel counts in each network namespace for itself (sctp_ctrlsock_init)
 	for _, protocol := range []string{"SCTP", "DCCP"} {
-		if n := sockets[protocol] + sockets[protocol+"v6"]; n > 0 {
+		n := sockets[protocol] + sockets[protocol+"v6"]
+		if n -= min(n, kernels[protocol]); n > 0 {
 			found.Open = append(found.Open, network.Count{Protocol: protocol, Sockets: n})
 		}
 	}

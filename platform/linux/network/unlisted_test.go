@@ -85,9 +85,9 @@ func TestWhatIsNotListedIsCounted(t *testing.T) {
 		machines  []network.VSock
 		open      []network.Count
 	}{
-		"neither":  {heading + "SCTP 1680 0\n", nil, nil, nil},
-		"both":     {heading + with + "SCTP 1680 1\nSCTPv6 1680 2\nDCCPv6 1 4\n", nil, []network.VSock{{Port: 22, ID: 5}}, []network.Count{{Protocol: "SCTP", Sockets: 3}, {Protocol: "DCCP", Sockets: 4}}},
-		"not told": {heading + with + "SCTP 1680 1\n", dead, nil, []network.Count{{Protocol: "SCTP", Sockets: 1}}},
+		"neither":  {heading + "SCTP 1680 0\nSCTPv6 1680 1\n", nil, nil, nil},
+		"both":     {heading + with + "SCTP 1680 1\nSCTPv6 1680 2\nDCCPv6 1 4\n", nil, []network.VSock{{Port: 22, ID: 5}}, []network.Count{{Protocol: "SCTP", Sockets: 2}, {Protocol: "DCCP", Sockets: 4}}},
+		"not told": {heading + with + "SCTP 1680 2\n", dead, nil, []network.Count{{Protocol: "SCTP", Sockets: 1}}},
 	} {
 		s := New(testenv.Plant(t, map[string]string{"proc/net/protocols": c.protocols}))
 		s.vsock = func(_ context.Context, visit func(sockdiag.VSock)) error {

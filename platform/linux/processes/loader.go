@@ -15,10 +15,13 @@ import (
 // loaded puts what a dynamic loader runs in its place in a claim, where that is such as nobody installs: everything
 // else stays the loader's. The error says that it is not known; the claim is as it was then.
 func (s *Source) loaded(c processes.Claim) (processes.Claim, error) {
-	if c.Unmapped || s.root != "/" || !daemons.Load(c.Program) {
+	if c.Unmapped || s.root != "/" || !c.System || c.Removed || !daemons.Load(c.Program) { // anybody can call a program like a loader
 		return c, nil
 	}
-	file, err := s.proc.Loaded(c.PID, processes.OddlyLoaded)
+	file, err := s.proc.Loaded(c.PID, processes.LoadedGone)
+	if file == "" && err == nil { // which may be beside the other, to be found first
+		file, err = s.proc.Loaded(c.PID, processes.LoadedTemporary)
+	}
 	if file == "" {
 		return c, err
 	}

@@ -55,11 +55,16 @@ func inMemory(t *testing.T, name string, program []byte) *os.File {
 	return file
 }
 
-// loaded runs a file by a loader until the test ends, with what it has open as 3.
-func loaded(t *testing.T, loader, file string, open *os.File) int {
+// loaded runs a file by a loader until the test ends, with what it has open as 3 and with a library that it loads before
+// all others, "" for none.
+func loaded(t *testing.T, loader, file string, open *os.File, library string) int {
 	t.Helper()
-	c := exec.Command(loader, file, "600")
-	c.Args[0], c.ExtraFiles = "sleepd", []*os.File{open}
+	return sleeps(t, exec.Command(loader, file, "600"), open, library)
+}
+
+func sleeps(t *testing.T, c *exec.Cmd, open *os.File, library string) int {
+	t.Helper()
+	c.Args[0], c.ExtraFiles, c.Env = "sleepd", []*os.File{open}, []string{"LD_PRELOAD=" + library}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +96,13 @@ func TestWhatALoaderRunsIsLookedAt(t *testing.T) {
 			}
 		}
 	}
+	libm, err := os.ReadFile(filepath.Dir(loader) + "/libm.so.6")
+	if err == nil {
+		err = os.WriteFile("/var/tmp/libm.so.6", libm, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	memory := inMemory(t, "runc_cloned:/proc/self/exe", sleep)
 	for _, c := range []struct {
 		what, file string
@@ -102,6 +114,7 @@ func TestWhatALoaderRunsIsLookedAt(t *testing.T) {
 		state      string
 	}{
 		{"memory", "/proc/self/fd/3", false, processes.Hides, `runs a program from memory that never was a file, "/memfd:runc_cloned:/proc/self/exe"`, "/memfd:runc_cloned:/proc/self/exe", true, "memory"},
+		{"memory beside a library", "/proc/self/fd/3", false, processes.Hides, `runs a program from memory that never was a file, "/memfd:runc_cloned:/proc/self/exe"`, "/memfd:runc_cloned:/proc/self/exe", true, "memory"},
 		{"temporary", "/var/tmp/evil", false, processes.Hides, `runs a program from a folder for temporary files, "/var/tmp/evil"`, "/var/tmp/evil", false, "present"},
 		{"removed and temporary", "/var/tmp/gone", true, processes.Hides, `runs a program from a folder for temporary files, "/var/tmp/gone", which was removed`, "/var/tmp/gone", true, processes.Removed},
 		{"removed", "/mnt/gone", true, processes.Hides, `runs a program whose file was removed, "/mnt/gone"`, "/mnt/gone", false, processes.Removed},
@@ -109,7 +122,11 @@ func TestWhatALoaderRunsIsLookedAt(t *testing.T) {
 		{"of the system", "/bin/sleep", false, processes.NoDisguise, "", loader, false, "present"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			pid := loaded(t, loader, c.file, memory)
+			library := ""
+			if c.what == "memory beside a library" {
+				library = "/var/tmp/libm.so.6"
+			}
+			pid := loaded(t, loader, c.file, memory, library)
 			if c.remove {
 				if err := os.Remove(c.file); err != nil {
 					t.Fatal(err)
@@ -119,7 +136,7 @@ func TestWhatALoaderRunsIsLookedAt(t *testing.T) {
 				t.Errorf("%d, %q", got, how)
 			}
 			gone, lost, err := New("/").GonePrograms(t.Context(), []int{pid})
-			if claim := gone[pid]; err != nil || len(lost) > 0 || claim.Program != c.program || claim.Removed != (c.remove || c.what == "memory") || claim.LeavesNoFile() != c.traceless {
+			if claim := gone[pid]; err != nil || len(lost) > 0 || claim.Program != c.program || claim.Removed != (c.remove || c.state == "memory") || claim.LeavesNoFile() != c.traceless {
 				t.Errorf("%+v, %v, %v", gone, lost, err)
 			}
 			if p := inspected(t, pid).Program; p == nil || p.Path != c.program || p.State != c.state {
@@ -127,4 +144,11 @@ func TestWhatALoaderRunsIsLookedAt(t *testing.T) {
 			}
 		})
 	}
+	t.Run("called like a loader", func(t *testing.T) {
+		pid := sleeps(t, exec.Command("/proc/self/fd/3", "600"), inMemory(t, "a/ld-x", sleep), "/var/tmp/libm.so.6")
+		gone, _, err := New("/").GonePrograms(t.Context(), []int{pid})
+		if claim := gone[pid]; err != nil || claim.Program != "/memfd:a/ld-x" || !claim.Removed || !claim.LeavesNoFile() {
+			t.Errorf("%+v, %v", gone, err)
+		}
+	})
 }

@@ -134,9 +134,11 @@ func isFirst(p procfs.Process) bool { return p.PID == 1 }
 
 // isKernel reports whether p is kthreadd, which only a table of the whole machine has: a PID namespace of
 // a container has none, and hidepid (proc(5)) hides it from users.
-func isKernel(p procfs.Process) bool {
-	const kernelThread = 0x00200000 // PF_KTHREAD, include/linux/sched.h
-	return p.PID == 2 && p.Flags&kernelThread != 0
+func isKernel(p procfs.Process) bool { return p.PID == 2 && isKernelThread(p) }
+
+func isKernelThread(p procfs.Process) bool {
+	const flag = 0x00200000 // PF_KTHREAD, include/linux/sched.h
+	return p.Flags&flag != 0
 }
 
 // unread says whose processes are not in a table, as they could not be read in time.
@@ -187,7 +189,7 @@ func (s *Source) Table(ctx context.Context) (processes.Table, error) {
 			Read:        r.Read,
 		}
 	}
-	s.size(&t, m, sizeTime)
+	s.size(&t, rows, m, sizeTime)
 	return t, nil
 }
 
@@ -196,33 +198,37 @@ const sizeTime = 300 * time.Millisecond
 
 // size adds to a table what processes hold that is not resident, where that is much: the tables of pages that a process
 // has only read are as large as it likes, and what it has had swapped out is in no other figure.
-func (s *Source) size(t *processes.Table, m procfs.Memory, limit time.Duration) {
-	swapped := m.SwapTotal - m.SwapFree
-	if m.PageTables < m.Total/50 && swapped <= m.SwapTotal/10 {
+func (s *Source) size(t *processes.Table, rows []procfs.Process, m procfs.Memory, limit time.Duration) {
+	swapped := m.SwapTotal - m.SwapFree - min(m.SwapCached, m.SwapTotal-m.SwapFree)
+	if m.Total == 0 || m.PageTables < m.Total/50 && swapped <= m.SwapTotal/10 {
 		return
 	}
 	t.SwapUsed = swapped
 	ends := time.Now().Add(limit)
-	for i := range t.Samples {
-		if time.Now().After(ends) {
-			t.Unsized = len(t.Samples) - i
-			return
+	for i, r := range rows {
+		if isKernelThread(r) || r.Unseen {
+			continue
 		}
-		to := &t.Samples[i]
-		held := s.held(to.PID)
-		to.MemoryBytes, to.SwapBytes = to.MemoryBytes+held["VmPTE"], held["VmSwap"]
+		if time.Now().After(ends) {
+			t.Unsized++
+			continue
+		}
+		held := s.held(r)
+		t.Samples[i].MemoryBytes += held["VmPTE"]
+		t.Samples[i].SwapBytes = held["VmSwap"]
 	}
 }
 
 // held is what the kernel tells of the memory of a process, which it does not tell by the number of a process whose
 // first thread has ended.
-func (s *Source) held(pid int) map[string]uint64 {
-	u, err := s.proc.Usage(pid)
-	if err == nil && len(u.Memory) == 0 {
-		if tid, none := s.proc.Thread(pid); none == nil {
-			u, err = s.proc.Usage(tid)
+func (s *Source) held(p procfs.Process) map[string]uint64 {
+	pid := p.PID
+	if p.Headless {
+		if tid, err := s.proc.Thread(pid); err == nil {
+			pid = tid
 		}
 	}
+	u, err := s.proc.Usage(pid)
 	if err != nil {
 		return nil
 	}

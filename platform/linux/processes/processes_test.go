@@ -54,23 +54,34 @@ func TestSamplesCarryTimesMemoryAndAnIdentity(t *testing.T) {
 func TestPageTablesAndSwapCountWhereTheyAreMuch(t *testing.T) {
 	const status, ended = "Uid:\t0\t0\t0\t0\nVmRSS:\t4 kB\nVmPTE:\t20 kB\nVmSwap:\t300 kB\n", "Uid:\t0\t0\t0\t0\n"
 	root := testenv.Plant(t, map[string]string{
-		"proc/6/status": status, "proc/7/status": ended, "proc/7/task/8/exe": "", "proc/8/status": status,
+		"proc/6/status": status, "proc/7/status": ended, "proc/7/task/8/exe": "", "proc/8/status": status, "proc/9/status": status, "proc/10/status": status,
 	})
-	little := procfs.Memory{Total: 1000, PageTables: 19, SwapTotal: 1000, SwapFree: 900}
+	rows := make([]procfs.Process, 4)
+	for i := range rows {
+		rows[i].PID = 6 + i
+	}
+	rows[1].Headless, rows[2].Flags, rows[3].Unseen = true, 0x00200000, true
+	little := procfs.Memory{Total: 1000, PageTables: 19, SwapTotal: 1000, SwapFree: 890, SwapCached: 10}
 	tables, swap := little, little
-	tables.PageTables, swap.SwapFree = 20, 899
+	tables.PageTables, swap.SwapCached = 20, 9
+	alone := func(swapped uint64, unsized int, six, seven processes.Sample) processes.Table {
+		six.PID, seven.PID = 6, 7
+		return processes.Table{SwapUsed: swapped, Unsized: unsized, Samples: []processes.Sample{six, seven, {PID: 8}, {PID: 9}}}
+	}
+	six, seven := processes.Sample{MemoryBytes: 1 + 20<<10, SwapBytes: 300 << 10}, processes.Sample{MemoryBytes: 20 << 10, SwapBytes: 300 << 10}
 	for name, c := range map[string]struct {
 		of   procfs.Memory
 		time time.Duration
 		want processes.Table
 	}{
-		"little":       {little, testenv.HangLimit, processes.Table{Samples: []processes.Sample{{PID: 6, MemoryBytes: 1}, {PID: 7}}}},
-		"tables":       {tables, testenv.HangLimit, processes.Table{SwapUsed: 100, Samples: []processes.Sample{{PID: 6, MemoryBytes: 1 + 20<<10, SwapBytes: 300 << 10}, {PID: 7, MemoryBytes: 20 << 10, SwapBytes: 300 << 10}}}},
-		"swap":         {swap, testenv.HangLimit, processes.Table{SwapUsed: 101, Samples: []processes.Sample{{PID: 6, MemoryBytes: 1 + 20<<10, SwapBytes: 300 << 10}, {PID: 7, MemoryBytes: 20 << 10, SwapBytes: 300 << 10}}}},
-		"no time left": {swap, -time.Second, processes.Table{SwapUsed: 101, Unsized: 2, Samples: []processes.Sample{{PID: 6, MemoryBytes: 1}, {PID: 7}}}},
+		"little":       {little, testenv.HangLimit, alone(0, 0, processes.Sample{MemoryBytes: 1}, processes.Sample{})},
+		"not known":    {procfs.Memory{}, testenv.HangLimit, alone(0, 0, processes.Sample{MemoryBytes: 1}, processes.Sample{})},
+		"tables":       {tables, testenv.HangLimit, alone(100, 0, six, seven)},
+		"swap":         {swap, testenv.HangLimit, alone(101, 0, six, seven)},
+		"no time left": {swap, -time.Second, alone(101, 2, processes.Sample{MemoryBytes: 1}, processes.Sample{})},
 	} {
-		got := processes.Table{Samples: []processes.Sample{{PID: 6, MemoryBytes: 1}, {PID: 7}}}
-		New(root).size(&got, c.of, c.time)
+		got := alone(0, 0, processes.Sample{MemoryBytes: 1}, processes.Sample{})
+		New(root).size(&got, rows, c.of, c.time)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -94,8 +105,8 @@ func TestTheTablesOfPagesThatAreOnlyReadAreSeen(t *testing.T) {
 	for i := range steps {
 		sum += pages[i*step]
 	}
-	got := processes.Table{Samples: []processes.Sample{{PID: os.Getpid()}}}
-	New("/").size(&got, procfs.Memory{Total: 100, PageTables: 100}, testenv.HangLimit)
+	got, self := processes.Table{Samples: []processes.Sample{{PID: os.Getpid()}}}, procfs.Process{ProcessStat: procfs.ProcessStat{PID: os.Getpid()}}
+	New("/").size(&got, []procfs.Process{self}, procfs.Memory{Total: 100, PageTables: 100}, testenv.HangLimit)
 	if least := uint64(steps * os.Getpagesize()); got.Samples[0].MemoryBytes < least || sum != 0 {
 		t.Errorf("%d bytes, want at least %d", got.Samples[0].MemoryBytes, least)
 	}

@@ -53,12 +53,14 @@ type Memory struct {
 	Available uint64 // obtainable without swapping; kernel 3.14 and later
 	SwapTotal uint64
 	SwapFree  uint64
-	Shared    uint64 // in shared memory and files of a tmpfs, mapped or not; 0 where it is not told
-	HugeUsed  uint64 // in huge pages of the default size that are not free
+	// SwapCached is in memory again, and keeps its place in the swap space; 0 where it is not told.
+	SwapCached uint64
+	Shared     uint64 // in shared memory and files of a tmpfs, mapped or not; 0 where it is not told
+	HugeUsed   uint64 // in huge pages of the default size that are not free
 	// PageTables is what processes and guests need to find their memory; 0 where it is not told.
 	PageTables uint64
-	// Kernel is what the kernel and its drivers hold beside that and do not give back when asked, such as the buffers
-	// of sockets and pipes; 0 where it is not told (before Linux 4.15).
+	// Kernel is what the kernel and its drivers hold beside that, such as the buffers of sockets and pipes, zram and the
+	// cache of ZFS; 0 where it is not told (before Linux 4.15).
 	Kernel uint64
 }
 
@@ -70,7 +72,7 @@ func (fs FS) Memory() (Memory, error) { return readWith(fs, parseMemory, "meminf
 func parseMemory(b []byte) (Memory, error) {
 	var m Memory
 	wanted := map[string]*uint64{
-		"MemTotal": &m.Total, "MemAvailable": &m.Available, "SwapTotal": &m.SwapTotal, "SwapFree": &m.SwapFree, "Shmem": &m.Shared,
+		"MemTotal": &m.Total, "MemAvailable": &m.Available, "SwapTotal": &m.SwapTotal, "SwapFree": &m.SwapFree, "Shmem": &m.Shared, "SwapCached": &m.SwapCached,
 	}
 	for line := range lines(b) {
 		name, rest, _ := bytes.Cut(line, []byte(":"))
@@ -87,6 +89,7 @@ func parseMemory(b []byte) (Memory, error) {
 		delete(wanted, string(name))
 	}
 	delete(wanted, "Shmem")
+	delete(wanted, "SwapCached")
 	m.PageTables, m.Kernel = parseKernelMemory(b)
 	if len(wanted) > 0 || m.Total == 0 || m.Available > m.Total || m.SwapFree > m.SwapTotal {
 		return Memory{}, ErrFormat
@@ -112,7 +115,7 @@ func parseKernelMemory(b []byte) (pageTables, kernel uint64) {
 		return pageTables << 10, 0
 	}
 	other := pageTables
-	for _, name := range []string{"MemFree", "Active", "Inactive", "Unevictable", "SReclaimable", "Hugetlb"} {
+	for _, name := range []string{"MemFree", "Active", "Inactive", "Unevictable", "SReclaimable", "Hugetlb", "Zswap"} {
 		other += kib[name]
 	}
 	return pageTables << 10, (kib["MemTotal"] - min(kib["MemTotal"], other)) << 10

@@ -52,7 +52,7 @@ func TestMemoryIsInBytesAndNeverInPart(t *testing.T) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
 	wholeOrNothing(t, meminfo, parseMemory)
-	if got, err := parseMemory([]byte(meminfo + "Shmem:            120000 kB\n")); err != nil || got.Shared != 120000<<10 {
+	if got, err := parseMemory([]byte(strings.Replace(meminfo, "SwapCached:            0 kB", "SwapCached: 7 kB", 1) + "Shmem:            120000 kB\n")); err != nil || got.Shared != 120000<<10 || got.SwapCached != 7<<10 {
 		t.Errorf("shared: got %+v, %v", got, err)
 	}
 }
@@ -61,7 +61,7 @@ func TestMemoryIsInBytesAndNeverInPart(t *testing.T) {
 func TestWhatTheKernelHoldsIsTheRest(t *testing.T) {
 	const file = "MemTotal: 102400 kB\nMemFree: 40960 kB\nMemAvailable: 51200 kB\nActive: 20480 kB\nInactive: 10240 kB\nActive(anon): 9 kB\nUnevictable: 1024 kB\n" +
 		"SReclaimable: 9216 kB\nSUnreclaim: 9 kB\nPageTables: 2048 kB\nSecPageTables: 1024 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\nHugepagesize: 2048 kB\n"
-	for end, want := range map[string]uint64{"Hugetlb: 4096 kB\n": 102400 - 40960 - 20480 - 10240 - 1024 - 9216 - 2048 - 1024 - 4096, "Hugetlb: 99999999 kB\n": 0, "": 0} {
+	for end, want := range map[string]uint64{"Hugetlb: 4000 kB\nZswap: 96 kB\n": 102400 - 40960 - 20480 - 10240 - 1024 - 9216 - 2048 - 1024 - 4096, "Hugetlb: 99999999 kB\n": 0, "": 0} {
 		got, err := parseMemory([]byte(file + end))
 		if err != nil || got.PageTables != 3072<<10 || got.Kernel != want<<10 {
 			t.Errorf("%q: %+v, %v, want %d KiB", end, got, err, want)

@@ -18,17 +18,17 @@ func (r *reading) Unix(ctx context.Context, list []sessions.SocketID) (found []s
 	if len(list) == 0 {
 		return nil, nil
 	}
-	if r.unix == nil {
-		switch table, err := sockdiag.ReadUnix(ctx); {
-		case errors.Is(err, sockdiag.ErrNoUnix):
-			return nil, fmt.Errorf("%w (%w)", sessions.ErrNotTold, err)
-		case errors.Is(err, sockdiag.ErrManyUnix):
-			return nil, &sessions.SkippedError{Err: err}
-		case err != nil:
-			return nil, err
-		default:
-			r.unix = &table
-		}
+	if !r.unixRead {
+		r.unix, r.unixErr = sockdiag.ReadUnix(ctx)
+		r.unixRead = true // also where it failed, which takes as long for each who asks
+	}
+	switch err := r.unixErr; {
+	case errors.Is(err, sockdiag.ErrNoUnix):
+		return nil, fmt.Errorf("%w (%w)", sessions.ErrNotTold, err)
+	case errors.Is(err, sockdiag.ErrManyUnix):
+		return nil, &sessions.SkippedError{Err: err}
+	case err != nil:
+		return nil, err
 	}
 	for _, id := range list {
 		if s, ok := r.unix.Of(inodeOf(id)); ok {

@@ -3,13 +3,17 @@
 package sessions
 
 import (
+	"context"
+	"errors"
 	"net"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/sessions"
+	"sentinel/platform/linux/sockdiag"
 )
 
 // connectedOver returns both ends of a connection over a path.
@@ -72,6 +76,24 @@ func TestTheEndOfAServerIsToldFromThatOfAClient(t *testing.T) {
 			if k != want {
 				t.Errorf("%s: %+v, want %+v", name, k, want)
 			}
+		}
+	}
+}
+
+// Where there are too many to be read, which takes seconds, that is found out once.
+func TestUnixSocketsAreReadOnceInARun(t *testing.T) {
+	client, _ := connectedOver(t, "", filepath.Join(t.TempDir(), "s"))
+	r := reading{unixRead: true, unixErr: sockdiag.ErrManyUnix}
+	found, err := r.Unix(t.Context(), []sessions.SocketID{client})
+	if _, skipped := errors.AsType[*sessions.SkippedError](err); !skipped || len(found) != 0 {
+		t.Errorf("%+v, %v", found, err)
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	r = reading{}
+	for _, ctx := range []context.Context{stopped, t.Context()} {
+		if found, err := r.Unix(ctx, []sessions.SocketID{client}); !errors.Is(err, context.Canceled) || len(found) != 0 {
+			t.Errorf("%+v, %v", found, err)
 		}
 	}
 }

@@ -95,7 +95,9 @@ type reading struct {
 	lives     map[string][]int // nil until somebody asks
 	numbers   map[int]string   // nil until somebody asks
 
-	unix *sockdiag.UnixTable // nil until somebody asks
+	unix     sockdiag.UnixTable
+	unixErr  error
+	unixRead bool // false until somebody asks
 }
 
 var _ sessions.Source = (*reading)(nil)
