@@ -30,8 +30,8 @@ func (s *Source) GonePrograms(ctx context.Context, threads []int) (gone map[int]
 		return nil, nil, err
 	}
 	gone = map[int]processes.Claim{}
-	for i, face := range faces {
-		c, is, unread := s.gone(threads[i], face, mounts)
+	for i, thread := range threads[:len(faces)] {
+		c, is, unread := s.gone(thread, faces[i], mounts)
 		switch {
 		case ctx.Err() != nil:
 			return gone, lost, ctx.Err()
