@@ -151,6 +151,9 @@ func (p *Program) admit() (flush func() error, err error) {
 	case errors.Is(err, local.ErrFull):
 		return flush, fault.New(fault.RateLimited, "As many runs of sentinel as root as one user may have at a time are going on.").
 			WithFix("Wait until some have ended; see what runs with: pgrep -a sentinel").WithToolFix("Call again in a moment, and make fewer calls at a time.")
+	case errors.Is(err, local.ErrNotRelayed):
+		return flush, fault.Wrap(fault.Unavailable, "Nothing was changed, because sudo could end this run in the middle of it", err).
+			WithFix("Let one more process be started (pids.max of the control group), and take sentinel out of intercept and noexec in sudoers(5).")
 	case err != nil:
 		return flush, fault.Wrap(fault.Unsupported, "A file that the input or the output goes through could hold up what this run starts", err).
 			WithFix("Have its input and output go through pipes.")

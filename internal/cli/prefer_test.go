@@ -84,6 +84,7 @@ func TestWhoIsNotAdmittedIsRefused(t *testing.T) {
 		want int
 	}{
 		{true, "1000", local.ErrFull, `"RATE_LIMITED"`, 4},
+		{true, "1000", local.ErrNotRelayed, `"UNAVAILABLE"`, 1},
 		{true, "1000", io.ErrUnexpectedEOF, "goes through could hold up what this run starts: unexpected EOF", 1},
 		{true, "0", local.ErrFull, "does not run on", 1}, // it comes as far as that
 		{true, "", local.ErrFull, "does not run on", 1},

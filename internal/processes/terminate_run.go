@@ -26,7 +26,7 @@ func (p *Termination) refuseRun(ctx context.Context) *fault.Error {
 		return nil
 	}
 	return p.protectedAs(why + " another run of sentinel as root, which may be in the middle of a change").
-		WithFix("Wait for it: it ends by itself within two minutes, and one that does not go on is ended by the next that needs its lock.")
+		WithFix("Wait for it: it ends by itself within two minutes, and one that does not go on is ended by the next that needs its lock; or add --force on the command line.")
 }
 
 // isRun reports whether the process is a run of this program as root, by the file that runs: a name is its owner's
@@ -47,8 +47,8 @@ func (p *Termination) isRun(ctx context.Context) bool {
 	return err != nil || file.System && !file.Lent
 }
 
-// lends reports whether the process has its rights from its program, and that from root: a user can have files lend
-// what is the user's.
+// lends reports whether the process has rights from its program (the set-user-ID or set-group-ID bit), and that is of
+// the system: a user can have files lend what is the user's.
 func (p *Termination) lends(ctx context.Context) bool {
 	if !p.facts.Lent {
 		return false
@@ -97,15 +97,26 @@ func (p *Termination) carried(ctx context.Context, pid int, lending []int) (run,
 	return other.isRun(ctx), other.lends(ctx)
 }
 
-// startedByRun reports whether the parent of the process is a run of root's, and not this one.
+// maxAbove bounds how many parents of a process are looked at: what a run starts may be a script, which starts others.
+const maxAbove = 4
+
+// startedByRun reports whether the process descends from a run of root's that is not this one, through programs of
+// root's: a run starts nothing as another user.
 func (p *Termination) startedByRun(ctx context.Context) bool {
-	if above := p.facts.Parent.PID; p.facts.UserID != 0 || above <= 1 || above == os.Getpid() { // it starts nothing as another user
-		return false
+	user, above := p.facts.UserID, p.facts.Parent.PID
+	for range maxAbove {
+		if user != 0 || above <= 1 || above == os.Getpid() {
+			return false
+		}
+		parent, err := hold(ctx, p.source, above)
+		if err != nil {
+			return false
+		}
+		defer parent.Close() //nolint:gocritic // of four at most
+		if parent.isRun(ctx) {
+			return true
+		}
+		user, above = parent.facts.UserID, parent.facts.Parent.PID
 	}
-	parent, err := hold(ctx, p.source, p.facts.Parent.PID)
-	if err != nil {
-		return false
-	}
-	defer parent.Close()
-	return parent.isRun(ctx)
+	return false
 }

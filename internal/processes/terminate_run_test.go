@@ -63,6 +63,14 @@ func TestWhatARunOfRootHasStartedIsKept(t *testing.T) {
 		return v
 	}
 	fails(t, start(process(1, 0, own, ProgramFile{System: true})), Target{}, fault.ProtectedProcess, "it was started by another run of sentinel as root", "ends by itself")
+	script := start(process(6000, 0, "/usr/sbin/ufw", ProgramFile{System: true}))
+	script.parents[6000] = process(1, 0, own, ProgramFile{System: true})
+	fails(t, script, Target{}, fault.ProtectedProcess, "it was started by another run of sentinel as root", "or add --force on the command line")
+	other := start(process(6000, 1000, "/usr/bin/bash", ProgramFile{System: true}))
+	other.parents[6000] = process(1, 0, own, ProgramFile{System: true})
+	if _, _, err := do(t, other, Target{}); err != nil {
+		t.Errorf("what another user started in between: %v", err)
+	}
 	for _, parent := range []*victim{process(1, 1000, own, ProgramFile{System: true}), process(1, 0, "/usr/bin/bash", ProgramFile{System: true})} {
 		if _, _, err := do(t, start(parent), Target{}); err != nil {
 			t.Errorf("%+v: %v", parent.facts, err)

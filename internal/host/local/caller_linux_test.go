@@ -4,11 +4,14 @@ package local
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -36,13 +39,30 @@ func stand(t *testing.T) standing {
 	}
 	umask := unix.Umask(0)
 	unix.Umask(umask)
-	groups, err := unix.Getgroups()
+	var memory int32 // 0 as in a kernel without nodes
+	unix.Syscall6(unix.SYS_GET_MEMPOLICY, uintptr(unsafe.Pointer(&memory)), 0, 0, 0, 0, 0)
+	return standing{session, 20 - raw, umask, memory, groupsOfThreads(t)}
+}
+
+// groupsOfThreads are the supplementary groups of each thread, once.
+func groupsOfThreads(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/self/task/*/status")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var memory int32 // 0 as in a kernel without nodes
-	unix.Syscall6(unix.SYS_GET_MEMPOLICY, uintptr(unsafe.Pointer(&memory)), 0, 0, 0, 0, 0)
-	return standing{session, 20 - raw, umask, memory, fmt.Sprint(groups)}
+	var all []string
+	for _, file := range files {
+		status, err := os.ReadFile(file)
+		if err != nil {
+			continue // a thread that has ended
+		}
+		_, rest, _ := strings.Cut(string(status), "\nGroups:")
+		groups, _, _ := strings.Cut(rest, "\n")
+		all = append(all, strings.TrimSpace(groups))
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ";")
 }
 
 // preferred is MPOL_PREFERRED of set_mempolicy(2), which without nodes means the one of the processor.
@@ -61,7 +81,7 @@ func TestWhatIsLeftDependsOnWhoCalls(t *testing.T) {
 	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, 15); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Setgroups([]int{4242}); err != nil { // sudo -P
+	if err := syscall.Setgroups([]int{4242, 4243}); err != nil { // of all threads, as after sudo -P
 		t.Fatal(err)
 	}
 	unix.Syscall(unix.SYS_SET_MEMPOLICY, preferred, 0, 0)
@@ -73,8 +93,8 @@ func TestWhatIsLeftDependsOnWhoCalls(t *testing.T) {
 	}{
 		{"", true, standing{before.session, before.nice, 0o022, before.memory, before.groups}},
 		{"0", true, standing{before.session, before.nice, 0o022, before.memory, before.groups}},
-		{"1000", false, standing{before.session, 0, 0o022, 0, "[0]"}},
-		{"1000", true, standing{os.Getpid(), 0, 0o022, 0, "[0]"}},
+		{"1000", false, standing{before.session, 0, 0o022, 0, "0"}},
+		{"1000", true, standing{os.Getpid(), 0, 0o022, 0, "0"}},
 	} {
 		args := []string{"--list-blocked"}
 		if c.request {
@@ -112,6 +132,13 @@ func TestWhoIsRefusedStaysInTheCallersGroup(t *testing.T) {
 	must(os.WriteFile("/sys/fs/cgroup/cgroup.controllers", nil, 0o644))
 	const own = "/sys/fs/cgroup/sentinel"
 	must(os.Mkdir(own, 0o755))
+	must(os.WriteFile(own+"/cgroup.procs", nil, 0o644))
+	notRelayed = ErrNotRelayed
+	_, _, err := Admit(1000)
+	notRelayed = nil
+	if moved, failed := os.ReadFile(own + "/cgroup.procs"); !errors.Is(err, ErrNotRelayed) || failed != nil || len(moved) > 0 {
+		t.Errorf("%v, moved %q, %v", err, moved, failed)
+	}
 	for number := range placesOfUser + 1 {
 		must(os.WriteFile(own+"/cgroup.procs", nil, 0o644))
 		place, flush, err := Admit(1000)

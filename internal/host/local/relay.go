@@ -6,6 +6,8 @@ package local
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"runtime"
 
@@ -21,7 +23,9 @@ const relayed = "--relayed"
 // Relay makes a run of its own of a request with these arguments that came through sudo, and hands on what it ends
 // with: sudo kills the process that it started when its user sends it SIGALRM, or ends a sudo that has given the run a
 // terminal, two seconds after it asked it to end. What is in the middle of a change then is a process that sudo does
-// not know. It is told the end of this one, and of ctx. done is false where there is no need of that, or no way.
+// not know. It is told the end of this one, and of ctx. done is false where there is no need of that, and where there is
+// no way, after which [Admit] refuses this run: sudo may forbid it to start programs, and who owns the control group let
+// no further one begin there (pids.max).
 func Relay(ctx context.Context, args []string, getenv func(string) string) (status int, done bool) {
 	if !behindSudo(getenv) {
 		return 0, false
@@ -30,16 +34,20 @@ func Relay(ctx context.Context, args []string, getenv func(string) string) (stat
 	defer runtime.UnlockOSThread()
 	leaveMemory()
 	own, err := os.Executable() // by its path: /proc/self/exe would have it called "exe"
+	if err == nil {
+		status, err = sysexec.Relay(ctx, own, append([]string{relayed}, args...))
+	}
 	if err != nil {
-		return 0, false
+		notRelayed = fmt.Errorf("%w: %w", ErrNotRelayed, err)
 	}
-	args = append([]string{relayed}, args...)
-	if status, err = sysexec.Relay(ctx, own, args); err != nil {
-		leaveGroup() // its owner may let nothing more be started in there (pids.max)
-		status, err = sysexec.Relay(ctx, own, args)
-	}
-	return status, err == nil // sudo may forbid it to start programs (intercept, noexec of sudoers(5))
+	return status, err == nil
 }
+
+// ErrNotRelayed means that the process could not be started that makes a change out of the reach of sudo.
+var ErrNotRelayed = errors.New("a process that sudo does not know could not be started")
+
+// notRelayed is why this run may make no change; nil for none.
+var notRelayed error
 
 // Relayed returns the arguments of a run without that of one which another stands before. ended is closed when that
 // one has ended, or was told to end this; it is nil where there is none.

@@ -11,7 +11,6 @@ package caller
 
 import (
 	"os"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,15 +30,6 @@ func Leave() {
 		}
 	}
 	resetPriority()
-	leaveGroups()
-}
-
-// leaveGroups drops supplementary groups, which sudo -P keeps: what this process starts would have them as well.
-func leaveGroups() {
-	groups, err := unix.Getgroups()
-	if err == nil && slices.ContainsFunc(groups, func(id int) bool { return id != 0 }) {
-		unix.Setgroups([]int{0}) //nolint:errcheck // see Leave
-	}
 }
 
 // limits are the least soft and hard limits (getrlimit(2)): those that Linux and macOS give their
