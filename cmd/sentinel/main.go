@@ -15,36 +15,23 @@ import (
 )
 
 func main() {
-	args, told := local.Relayed(os.Args[1:])
+	ctx, args, relayed := local.Relayed(os.Args[1:])
 	if local.Child(args, os.Stdout) {
 		return
 	}
 	local.LeaveCaller(args, os.Getenv)
 	// On a terminal sudo passes on Ctrl-Z: a user could stop a run as root while it holds a lock.
 	signal.Ignore(syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
-	ctx, stop := signal.NotifyContext(endingWith(told), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	if elevation.IsRequest(args) {
 		// sudo hands on what its user sends it, and the user may close the ends of its pipes.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGQUIT)
 	} else {
 		context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	}
-	status := run(ctx, args, told != nil)
+	status := run(ctx, args, relayed)
 	stop()
 	os.Exit(status)
-}
-
-// endingWith is a context that ends when told does; nil never does.
-func endingWith(told <-chan struct{}) context.Context {
-	if told == nil {
-		return context.Background()
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		<-told
-		cancel()
-	}()
-	return ctx
 }
 
 // run leaves a request that changes something to a process of which sudo knows nothing.

@@ -5,7 +5,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"sentinel/internal/humanize"
@@ -45,7 +44,7 @@ func memoryUsers(list []processes.Process, t processes.Table) string {
 	}
 	text := strings.Join(names, ", ")
 	if unseen := t.Unseen(); unseen != "" {
-		text = clauses(text, "not known is that of "+unseen)
+		text = joined("; ", text, "not known is that of "+unseen)
 	}
 	shared := ""
 	if t.SharesMuch() {
@@ -53,9 +52,9 @@ func memoryUsers(list []processes.Process, t processes.Table) string {
 	}
 	text = inPart(shared, text)
 	if t.KernelHolds() {
-		text = clauses(text, humanize.Bytes(t.KernelBytes)+" held by the kernel and its drivers")
+		text = joined("; ", text, humanize.Bytes(t.KernelBytes)+" held by the kernel and its drivers")
 	}
-	return clauses(text, unsized(t))
+	return joined("; ", text, unsized(t))
 }
 
 // inPart says what may be of those that are named before them.
@@ -64,10 +63,6 @@ func inPart(others, named string) string {
 		return others + named
 	}
 	return others + ", in part perhaps of: " + named
-}
-
-func clauses(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 }
 
 // unsized says of how many processes not all is known.
@@ -90,7 +85,7 @@ func swapUsers(t processes.Table, most int) string {
 	if rest > t.SwapUsed/4 {
 		others = humanize.Bytes(rest) + " shared, in a tmpfs or of processes that are not known"
 	}
-	return clauses(inPart(others, strings.Join(names, ", ")), unsized(t))
+	return joined("; ", inPart(others, strings.Join(names, ", ")), unsized(t))
 }
 
 // diskWaiters names the processes that wait for disks.

@@ -93,8 +93,8 @@ func assetOverview(a assets.Asset) [][]string {
 	for _, row := range [][]string{
 		{"asset id", a.AssetID},
 		{"serial number", a.SerialNumber},
-		{"hardware", joined(a.Hardware.Chip, coresText(a.Hardware), memory)},
-		{"system", joined(titled("kernel", strings.TrimSpace(a.OS.Kernel+" "+a.OS.Architecture)), titled("build", a.OS.Build), titled("up for", uptimeText(a.OS.UptimeSeconds)))},
+		{"hardware", joined(", ", a.Hardware.Chip, coresText(a.Hardware), memory)},
+		{"system", joined(", ", titled("kernel", strings.TrimSpace(a.OS.Kernel+" "+a.OS.Architecture)), titled("build", a.OS.Build), titled("up for", uptimeText(a.OS.UptimeSeconds)))},
 		{"virtual on", a.Virtualization},
 		{"security", securityText(a.Security)},
 	} {
@@ -106,7 +106,7 @@ func assetOverview(a assets.Asset) [][]string {
 }
 
 func securityText(s assets.Security) string {
-	return joined(
+	return joined(", ",
 		titled("firewall", strings.ToLower(s.Firewall)), titled("secure boot", s.SecureBoot), titled("integrity protection", knownBool(s.SIPEnabled)),
 		titled("Gatekeeper", s.Gatekeeper), titled("FileVault", s.FileVault), titled("AppArmor", s.AppArmor), titled("SELinux", s.SELinux),
 		titled("disk encryption", knownBool(s.DiskEncryption)))
@@ -132,11 +132,6 @@ func uptimeText(seconds *int64) string {
 		return ""
 	}
 	return humanize.Duration(*seconds)
-}
-
-// joined lists the texts that there are.
-func joined(texts ...string) string {
-	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), ", ")
 }
 
 func coresText(h assets.Hardware) string {

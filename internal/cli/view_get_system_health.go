@@ -123,6 +123,11 @@ func exposedText(list []network.Listener) string {
 
 func portOf(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
 
+// joined joins the texts that there are.
+func joined(separator string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), separator)
+}
+
 // withMore joins the first items of a list, and says how many of all are left.
 func withMore(shown []string, all int, separator string) string {
 	text := strings.Join(shown, separator)

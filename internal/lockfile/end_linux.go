@@ -116,8 +116,8 @@ func parseStat(raw []byte) (state byte, start int64, err error) {
 }
 
 // isFile reports whether /proc/PID/fd/N is an open file, which its link tells (proc_pid_fd(5)): who has locked one reads
-// or writes it, and a descriptor with O_PATH, which anybody can have of it, does neither. The server of what the process has open is not
-// asked (AT_STATX_DONT_SYNC of statx(2)): it may be one of a user's that never answers. Kernels before
+// or writes it, and a descriptor with O_PATH, which anybody can have of it, does neither. The server of what the process
+// has open is not asked (AT_STATX_DONT_SYNC of statx(2)): it may be one of a user's that never answers. Kernels before
 // Linux 4.11 and filters of system calls that do not know it have it asked.
 func isFile(path string, file os.FileInfo) bool {
 	if link, err := os.Lstat(path); err != nil || link.Mode()&0o600 == 0 {

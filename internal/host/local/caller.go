@@ -48,8 +48,8 @@ var ErrFull = caller.ErrFull
 
 // Admit takes a place for this run, until it ends, among those of the user behind sudo, and returns its number, from
 // 0 on, and takes the files of that user out of what this run starts. flush waits until all that was written is handed
-// on; its error says that it was not. The error is ErrFull where all are taken, [ErrNotRelayed] after a [Relay] that failed, and another one where a file cannot be
-// taken out. Where places cannot be counted, as on a read-only file system, there is no bound.
+// on; its error says that it was not. The error is ErrFull where all are taken, [ErrNotRelayed] after a [Relay] that
+// failed, and another one where a file cannot be taken out. Where places cannot be counted, as on a read-only file system, there is no bound.
 func Admit(uid int) (place int, flush func() error, err error) {
 	if notRelayed != nil {
 		return 0, func() error { return nil }, notRelayed

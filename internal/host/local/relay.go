@@ -49,19 +49,20 @@ var ErrNotRelayed = errors.New("a process that sudo does not know could not be s
 // notRelayed is why this run may make no change; nil for none.
 var notRelayed error
 
-// Relayed returns the arguments of a run without that of one which another stands before. ended is closed when that
-// one has ended, or was told to end this; it is nil where there is none.
-func Relayed(args []string) (rest []string, ended <-chan struct{}) {
+// Relayed returns the arguments of a run without that of one which another stands before, and is then true. ctx ends when
+// that one has ended, or was told to end this; it never does where there is none.
+func Relayed(args []string) (ctx context.Context, rest []string, is bool) {
 	var end unix.Stat_t
 	if len(args) == 0 || args[0] != relayed || unix.Fstat(sysexec.RelayEnd, &end) != nil || end.Mode&unix.S_IFMT != unix.S_IFIFO {
-		return args, nil
+		return context.Background(), args, false
 	}
 	unix.CloseOnExec(sysexec.RelayEnd)
 	unix.SetNonblock(sysexec.RelayEnd, true) //nolint:errcheck // a thread waits for it otherwise
-	pipe, closed := os.NewFile(sysexec.RelayEnd, "relay"), make(chan struct{})
+	pipe := os.NewFile(sysexec.RelayEnd, "relay")
+	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		pipe.Read(make([]byte, 1)) //nolint:errcheck // the end is the message
-		close(closed)
+		cancel()
 	}()
-	return args[1:], closed
+	return ctx, args[1:], true
 }

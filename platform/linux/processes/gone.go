@@ -16,9 +16,9 @@ import (
 
 var errNoMounts = errors.New("the mounts of the system cannot be read")
 
-// GonePrograms finds out what those of some processes are whose program was removed, is in no mount of the system, or is not
-// what they run, and of all that a dynamic loader runs: any user mounts a file of theirs under another path, or has a process shown with any program
-// ([procfs.FS.Unmapped]). A process is named by a thread of it. lost are those whose thread ended
+// GonePrograms finds out what those of some processes are whose program was removed, is in no mount of the system, or
+// is not what they run, and of all that a dynamic loader runs: any user mounts a file of theirs under another path, or
+// has a process shown with any program ([procfs.FS.Unmapped]). A process is named by a thread of it. lost are those whose thread ended
 // meanwhile. Before Linux 5.8 the kernel does not tell the mount of a file, and that alone tells nothing.
 func (s *Source) GonePrograms(ctx context.Context, threads []int) (gone map[int]processes.Claim, lost []int, err error) {
 	mounts := s.mountsHere()

@@ -4,7 +4,9 @@ package procfs
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 )
 
 // LoadAverage holds the first three fields of /proc/loadavg: the average number
@@ -67,58 +69,52 @@ type Memory struct {
 // Memory reads /proc/meminfo.
 func (fs FS) Memory() (Memory, error) { return readWith(fs, parseMemory, "meminfo") }
 
+// notOfKernel is what of all memory is free, of processes and files, given back when asked, or told apart.
+var notOfKernel = []string{"MemFree", "Active", "Inactive", "Unevictable", "SReclaimable", "PageTables", "SecPageTables", "Hugetlb", "Zswap"}
+
 // parseMemory requires what every machine has: a truncated file must not look like a machine
 // without memory.
 func parseMemory(b []byte) (Memory, error) {
-	var m Memory
-	wanted := map[string]*uint64{
-		"MemTotal": &m.Total, "MemAvailable": &m.Available, "SwapTotal": &m.SwapTotal, "SwapFree": &m.SwapFree, "Shmem": &m.Shared, "SwapCached": &m.SwapCached,
+	told, err := parseMeminfo(b)
+	for _, name := range []string{"MemTotal", "MemAvailable", "SwapTotal", "SwapFree"} {
+		if _, is := told[name]; err == nil && !is {
+			err = ErrFormat
+		}
 	}
+	m := Memory{
+		Total: told["MemTotal"], Available: told["MemAvailable"], SwapTotal: told["SwapTotal"], SwapFree: told["SwapFree"],
+		SwapCached: told["SwapCached"], Shared: told["Shmem"], HugeUsed: parseHugeUsed(b), PageTables: told["PageTables"] + told["SecPageTables"],
+	}
+	if err != nil || m.Total == 0 || m.Available > m.Total || m.SwapFree > m.SwapTotal {
+		return Memory{}, cmp.Or(err, ErrFormat)
+	}
+	if _, is := told["Hugetlb"]; is {
+		others := uint64(0)
+		for _, name := range notOfKernel {
+			others += told[name]
+		}
+		m.Kernel = m.Total - min(m.Total, others)
+	}
+	return m, nil
+}
+
+// parseMeminfo returns in bytes what [parseMemory] needs and is told.
+func parseMeminfo(b []byte) (map[string]uint64, error) {
+	wanted := append([]string{"MemTotal", "MemAvailable", "SwapTotal", "SwapFree", "SwapCached", "Shmem"}, notOfKernel...)
+	told := map[string]uint64{}
 	for line := range lines(b) {
 		name, rest, _ := bytes.Cut(line, []byte(":"))
-		to, ok := wanted[string(name)]
 		fields := bytes.Fields(rest)
-		if !ok || len(fields) != 2 || string(fields[1]) != "kB" {
+		if len(fields) != 2 || string(fields[1]) != "kB" || !slices.Contains(wanted, string(name)) {
 			continue
 		}
 		n, ok := number(fields[0])
 		if !ok || n > 1<<53 {
-			return Memory{}, fmt.Errorf("%s: %w", name, ErrFormat)
+			return nil, fmt.Errorf("%s: %w", name, ErrFormat)
 		}
-		*to = n << 10
-		delete(wanted, string(name))
+		told[string(name)] = n << 10
 	}
-	delete(wanted, "Shmem")
-	delete(wanted, "SwapCached")
-	m.PageTables, m.Kernel = parseKernelMemory(b)
-	if len(wanted) > 0 || m.Total == 0 || m.Available > m.Total || m.SwapFree > m.SwapTotal {
-		return Memory{}, ErrFormat
-	}
-	m.HugeUsed = parseHugeUsed(b)
-	return m, nil
-}
-
-// parseKernelMemory takes for the kernel's what is neither free, nor on a list of pages that belong to processes and
-// files, nor told apart: what it allocates for sockets is in no line of its own.
-func parseKernelMemory(b []byte) (pageTables, kernel uint64) {
-	kib := map[string]uint64{}
-	for line := range lines(b) {
-		name, rest, _ := bytes.Cut(line, []byte(":"))
-		if fields := bytes.Fields(rest); len(fields) == 2 && string(fields[1]) == "kB" {
-			if n, ok := number(fields[0]); ok && n < 1<<40 {
-				kib[string(name)] = n
-			}
-		}
-	}
-	pageTables = kib["PageTables"] + kib["SecPageTables"]
-	if _, told := kib["Hugetlb"]; !told {
-		return pageTables << 10, 0
-	}
-	other := pageTables
-	for _, name := range []string{"MemFree", "Active", "Inactive", "Unevictable", "SReclaimable", "Hugetlb", "Zswap"} {
-		other += kib[name]
-	}
-	return pageTables << 10, (kib["MemTotal"] - min(kib["MemTotal"], other)) << 10
+	return told, nil
 }
 
 // parseHugeUsed returns 0 for a kernel without huge pages.

@@ -47,6 +47,32 @@ func dump(ctx context.Context, protocol, attributes uint8, visit func(Socket)) e
 	return nil
 }
 
+// A family is one that a kernel may not tell of, and that users have as many sockets of as they like.
+type family struct {
+	ask             []byte
+	limit           time.Duration
+	untold, tooMany error
+}
+
+// read hands over what the kernel tells of each socket. It fails with untold and, after limit, with tooMany.
+func (f family) read(ctx context.Context, visit func([]byte) error) error {
+	fd, err := open()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd) //nolint:errcheck // nothing was written that could be lost
+	limited, cancel := context.WithTimeoutCause(ctx, f.limit, f.tooMany)
+	defer cancel()
+	err = answers(limited, fd, f.ask, make([]byte, bufferSize), visit)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return f.untold
+	case err != nil && limited.Err() != nil:
+		return context.Cause(limited)
+	}
+	return err
+}
+
 // open makes a socket to ask by.
 func open() (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)

@@ -73,6 +73,17 @@ func request(family, protocol, attributes uint8) []byte {
 	return b
 }
 
+// familyRequest builds the message that asks for all sockets of a family in some states, each a bit: struct
+// unix_diag_req and struct vsock_diag_req are alike. What show says is the family's own.
+func familyRequest(family uint8, states, show uint32) []byte {
+	b := make([]byte, headerSize+24)
+	putHeader(b)
+	b[16] = family
+	binary.NativeEndian.PutUint32(b[20:], states)
+	binary.NativeEndian.PutUint32(b[28:], show)
+	return b
+}
+
 // putHeader writes the struct nlmsghdr of a request for all sockets.
 func putHeader(b []byte) {
 	binary.NativeEndian.PutUint32(b[0:], uint32(len(b)))

@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 var (
@@ -39,15 +37,10 @@ func ReadUnix(ctx context.Context) (UnixTable, error) {
 	return readUnix(ctx, maxUnix, unixTime)
 }
 
-func readUnix(ctx context.Context, most int, limit time.Duration) (t UnixTable, err error) {
-	fd, err := open()
-	if err != nil {
-		return t, err
-	}
-	defer unix.Close(fd) //nolint:errcheck // nothing was written that could be lost
-	limited, cancel := context.WithTimeoutCause(ctx, limit, ErrManyUnix)
-	defer cancel()
-	visit := func(b []byte) error {
+func readUnix(ctx context.Context, most int, limit time.Duration) (UnixTable, error) {
+	all := family{familyRequest(familyUnix, 1<<stateConnected, showNameAndPeer), limit, ErrNoUnix, ErrManyUnix}
+	var t UnixTable
+	err := all.read(ctx, func(b []byte) error {
 		s, connected, err := parseUnixSocket(b)
 		switch {
 		case err != nil || !connected:
@@ -57,14 +50,8 @@ func readUnix(ctx context.Context, most int, limit time.Duration) (t UnixTable, 
 		}
 		t.list = append(t.list, s)
 		return nil
-	}
-	err = answers(limited, fd, unixRequest(), make([]byte, bufferSize), visit)
-	switch {
-	case errors.Is(err, unix.ENOENT):
-		return UnixTable{}, ErrNoUnix
-	case err != nil && limited.Err() != nil:
-		return UnixTable{}, context.Cause(limited)
-	case err != nil:
+	})
+	if err != nil {
 		return UnixTable{}, err
 	}
 	slices.SortFunc(t.list, byInode)

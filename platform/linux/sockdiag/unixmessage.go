@@ -25,8 +25,7 @@ const (
 
 // Sizes and values of linux/unix_diag.h.
 const (
-	unixRequestSize = headerSize + 24 // struct unix_diag_req
-	unixMessageSize = 16              // struct unix_diag_msg
+	unixMessageSize = 16 // struct unix_diag_msg
 	familyUnix      = 1
 	typeStream      = 1 // SOCK_STREAM
 	typeSeqPacket   = 5 // SOCK_SEQPACKET
@@ -35,16 +34,6 @@ const (
 	attributePeer   = 2
 	showNameAndPeer = 0x1 | 0x4
 )
-
-// unixRequest builds the message that asks for all connected sockets.
-func unixRequest() []byte {
-	b := make([]byte, unixRequestSize)
-	putHeader(b)
-	b[16] = familyUnix
-	binary.NativeEndian.PutUint32(b[20:], 1<<stateConnected)
-	binary.NativeEndian.PutUint32(b[28:], showNameAndPeer)
-	return b
-}
 
 // parseUnixSocket parses one struct unix_diag_msg: family, type, state, padding (a byte each), inode and cookie.
 // connected is false for one that is no connected stream.

@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 var (
@@ -26,25 +24,12 @@ const vsockTime = 2 * time.Second
 // DumpVSock calls visit for every socket of AF_VSOCK that listens in the caller's network namespace. It is not a
 // snapshot, as with [Dump]. It fails with [ErrNoVSock] and with [ErrManyVSock].
 func DumpVSock(ctx context.Context, visit func(VSock)) error {
-	fd, err := open()
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd) //nolint:errcheck // nothing was written that could be lost
-	limited, cancel := context.WithTimeoutCause(ctx, vsockTime, ErrManyVSock)
-	defer cancel()
-	err = answers(limited, fd, vsockRequest(), make([]byte, bufferSize), func(b []byte) error {
+	all := family{familyRequest(familyVSock, 1<<stateListen, 0), vsockTime, ErrNoVSock, ErrManyVSock}
+	return all.read(ctx, func(b []byte) error {
 		s, listens, err := parseVSock(b)
 		if listens {
 			visit(s)
 		}
 		return err
 	})
-	switch {
-	case errors.Is(err, unix.ENOENT):
-		return ErrNoVSock
-	case err != nil && limited.Err() != nil:
-		return context.Cause(limited)
-	}
-	return err
 }

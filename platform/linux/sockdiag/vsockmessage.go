@@ -13,8 +13,7 @@ type VSock struct {
 
 // Sizes and values of linux/vm_sockets_diag.h and linux/vm_sockets.h.
 const (
-	vsockRequestSize = headerSize + 24 // struct vsock_diag_req
-	vsockMessageSize = 32              // struct vsock_diag_msg
+	vsockMessageSize = 32 // struct vsock_diag_msg
 	familyVSock      = 40
 	stateListen      = 10 // TCP_LISTEN, which sockets of all families use
 	cidLocal         = 1  // VMADDR_CID_LOCAL
@@ -22,15 +21,6 @@ const (
 
 // Inside reports whether no other machine reaches the socket.
 func (s VSock) Inside() bool { return s.CID == cidLocal }
-
-// vsockRequest builds the message that asks for all that listen.
-func vsockRequest() []byte {
-	b := make([]byte, vsockRequestSize)
-	putHeader(b)
-	b[16] = familyVSock
-	binary.NativeEndian.PutUint32(b[20:], 1<<stateListen)
-	return b
-}
 
 // parseVSock parses one struct vsock_diag_msg: family, type, state, shutdown (a byte each), CID and port of this end
 // and of the other, inode and cookie. listens is false for one that does not.

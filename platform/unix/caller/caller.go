@@ -21,8 +21,8 @@ const umask = 0o022
 // Umask sets the file mode creation mask of this process.
 func Umask() { unix.Umask(umask) }
 
-// Leave makes the limits, the priority and the groups of this process those of a service of root's. Where the
-// system does not let it, they stay as they are. It takes nothing away but groups of the caller's.
+// Leave makes the limits and the priority of this process those of a service of root's. Where the
+// system does not let it, they stay as they are. It never takes anything away.
 func Leave() {
 	for _, list := range []map[int]unix.Rlimit{limits, ownLimits} {
 		for resource, least := range list {
