@@ -73,7 +73,7 @@ test:
 # What waits longest goes first, with what computes longest beside it, and beside tests that boot a machine, of
 # which one runs at a time, go others. Tests run make themselves, with no flags of this one.
 test-packages:
-	MAKEFLAGS= $(GOTEST) -p 4 -timeout 20m ./test/clients ./platform/linux/firewall $$($(GO) list ./... | grep -v /test/)
+	MAKEFLAGS= $(GOTEST) -p 3 -timeout 20m ./test/clients ./platform/linux/firewall $$($(GO) list ./... | grep -v /test/)
 
 test-machines:
 	MAKEFLAGS= $(GOTEST) -p 2 -timeout 20m ./test/remedy ./test/guard ./test/docs ./test/know ./test/truth ./test/install $$($(GO) list ./test/... | grep -v /test/clients)
