@@ -3,7 +3,11 @@
 package sentinel_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
@@ -43,7 +47,20 @@ func TestTypesHoldOnEverySystem(t *testing.T) {
 
 func checkTypes(t *testing.T, of packages.Config) {
 	t.Helper()
-	of.Mode, of.Env = packages.LoadAllSyntax, append(append(os.Environ(), "CGO_ENABLED=0"), of.Env...)
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.Mode = packages.LoadImports | packages.NeedTypes | packages.NeedSyntax | packages.NeedDeps | packages.NeedModule
+	of.Env = append(append(os.Environ(), "CGO_ENABLED=0"), of.Env...)
+	of.ParseFile = func(files *token.FileSet, name string, source []byte) (*ast.File, error) {
+		file, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
+		ours := strings.HasPrefix(name, here+string(filepath.Separator))
+		if file != nil && !ours && file.Name.Name != "main" { // of tests, which is made when they are built
+			withoutBodies(file)
+		}
+		return file, err
+	}
 	found, err := packages.Load(&of, "./...")
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +70,18 @@ func checkTypes(t *testing.T, of packages.Config) {
 	}
 	packages.Visit(found, nil, func(p *packages.Package) {
 		for _, e := range p.Errors {
-			t.Error(e)
+			if e.Kind != packages.TypeError || p.Module != nil && p.Module.Main {
+				t.Error(e)
+			}
 		}
 	})
+}
+
+// withoutBodies leaves of what others wrote what its callers see: their functions are most of the work.
+func withoutBodies(file *ast.File) {
+	for _, declared := range file.Decls {
+		if function, ok := declared.(*ast.FuncDecl); ok {
+			function.Body = nil
+		}
+	}
 }

@@ -58,14 +58,18 @@ func (s *site) private(t *testing.T, name string) string {
 // asAnn runs a program that leaves another running.
 func (s *site) asAnn(t *testing.T, words ...string) string {
 	t.Helper()
-	words = append([]string{"setsid", "setpriv", "--reuid", strconv.Itoa(annUID), "--regid", strconv.Itoa(annUID), "--clear-groups"}, words...)
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Env = append(os.Environ(), "TERM=xterm", "SHELL=/bin/sh")
-	out, err := cmd.CombinedOutput()
+	out, err := tryAsAnn(words...)
 	if err != nil {
 		t.Fatalf("%v: %v: %s", words, err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+func tryAsAnn(words ...string) ([]byte, error) {
+	words = append([]string{"setsid", "setpriv", "--reuid", strconv.Itoa(annUID), "--regid", strconv.Itoa(annUID), "--clear-groups"}, words...)
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Env = append(os.Environ(), "TERM=xterm", "SHELL=/bin/sh")
+	return cmd.CombinedOutput()
 }
 
 // shown has somebody log in and attach to a server, and detaches them again.
@@ -86,7 +90,11 @@ func (s *site) shown(t *testing.T, server, attach string, detach ...string) {
 	if len(c.Shown) != 1 || len(c.Sessions) != 1 || c.Sessions[0].User != "ann" || c.Sessions[0].From[0] != netip.MustParseAddr(ann) {
 		t.Errorf("%+v, %v", c, c)
 	}
-	s.asAnn(t, detach...)
+	// screen opens the terminal first, and counts as attached a moment later.
+	testenv.WaitFor(t, "the server to detach them", func() bool {
+		_, err := tryAsAnn(detach...)
+		return err == nil
+	})
 	testenv.WaitFor(t, "nobody to be attached", func() bool { return claim().Sessions == nil })
 }
 
