@@ -201,6 +201,8 @@ func TestInspector(t *testing.T) {
 	t.Parallel()
 	testenv.NodePackages(t)
 	server := everyTool(t, binaries(t))
+	// The handshake of before is the same for every tool; the Go SDK calls each after it.
+	inEach := "get_system_health"
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {
 			status, out, errs := inspect(t, server, "--protocol-era", era, "--method", "tools/list", "--strict")
@@ -214,7 +216,7 @@ func TestInspector(t *testing.T) {
 				if !strings.Contains(out, `"name": "`+op.Name+`"`) {
 					t.Errorf("tools/list has no %s", op.Name)
 				}
-				if op.Effect == ops.Read {
+				if op.Effect == ops.Read && (era == "modern" || op.Name == inEach) {
 					inspectCall(t, server, era, op.Name)
 				}
 			}
