@@ -12,8 +12,6 @@ import (
 	"strings"
 
 	"sentinel/internal/fault"
-	"sentinel/internal/humanize"
-	"sentinel/internal/progress"
 	"sentinel/internal/updates"
 	"sentinel/platform/linux/release"
 	"sentinel/platform/unix/hostfile"
@@ -28,9 +26,6 @@ const (
 // maxStatus caps the status file of dpkg, in bytes. A full desktop has 6 MB.
 const maxStatus = 64 << 20
 
-// maxAsked bounds how many packages are queried with apt-cache.
-const maxAsked = 1000
-
 // apt is the package manager of Debian and Ubuntu.
 type apt struct{}
 
@@ -41,34 +36,31 @@ func (apt) present(m machine) bool {
 	return err == nil && info.Size() > 0 && m.exists("usr/bin/apt-get")
 }
 
-// pending simulates an update of everything, apt-get(8), which needs neither root nor a lock nor
-// the network. -V adds the versions of packages that are kept back.
+// pending has apt plan an update of everything, which needs neither root nor a lock nor the network.
 func (a apt) pending(ctx context.Context, m machine) (updates.Pending, error) {
-	r, err := m.runMain(ctx, "/usr/bin/apt-get", "-s", "-q=1", "-V", "-o", "Debug::NoLocking=1", "dist-upgrade")
+	plan, err := a.plan(ctx, m)
 	if err != nil {
 		return updates.Pending{}, err
 	}
-	if r.Exit != 0 {
-		return updates.Pending{}, diagnose("apt", string(r.Stderr), aptErrors())
-	}
-	plan := parseAptPlan(r.Stdout)
 	if len(plan.updates) == 0 && !anyInstalled(m) {
 		return updates.Pending{}, fault.New(fault.Unavailable, "The list of installed packages, /var/lib/dpkg/status, names none: it is damaged.").
 			WithFix("Restore /var/lib/dpkg/status-old, or a copy from /var/backups, then run: sudo dpkg --audit")
 	}
-	p := updates.Pending{
-		Updates: plan.updates, Security: securityNames(plan.updates), Extra: &plan.extra,
-	}
+	p := updates.Pending{Updates: plan.updates, Extra: &plan.extra}
 	p.Busy, err = m.locked("var/lib/dpkg/lock-frontend", "var/lib/dpkg/lock", aptLists+"/lock")
 	p.Gaps.Add(updates.BusyField, err)
-	switch lists := a.lists(m); {
-	case lists != nil:
-		p.Refreshed, _ = newest(lists...)
-		a.security(m, &p)
-	case len(plan.updates) == 0:
+	lists := a.lists(m)
+	if lists == nil && len(plan.updates) == 0 {
 		return updates.Pending{Busy: p.Busy, Gaps: p.Gaps, Unknown: errNeverFetched("apt")}, nil
 	}
-	a.withheld(ctx, m, plan, &p)
+	p.Withheld = append(append([]updates.Withheld{}, plan.phased...), plan.kept...)
+	from := a.sources(ctx, m, &p)
+	from.mark(&p)
+	if lists != nil {
+		p.Refreshed, _ = newest(lists...)
+		a.security(m, &p)
+	}
+	a.withheld(m, plan, from, &p)
 	return p, nil
 }
 
@@ -118,12 +110,7 @@ func securityNames(list []updates.Package) []string {
 }
 
 // withheld determines why each package is kept back, and whether that keeps a security hole open.
-func (a apt) withheld(ctx context.Context, m machine, plan aptPlan, p *updates.Pending) {
-	p.Withheld = append(append([]updates.Withheld{}, plan.phased...), plan.kept...)
-	if len(p.Withheld) == 0 {
-		return
-	}
-	progress.Say(ctx, 40, "asking why "+humanize.Count(len(p.Withheld), "package is", "packages are")+" kept back")
+func (a apt) withheld(m machine, plan aptPlan, from aptSources, p *updates.Pending) {
 	if len(plan.kept) > 0 {
 		held, err := heldPackages(m)
 		p.Gaps.Add("held", err)
@@ -133,44 +120,19 @@ func (a apt) withheld(ctx context.Context, m machine, plan aptPlan, p *updates.P
 			}
 		}
 	}
-	var names []string
-	for _, w := range p.Withheld {
-		if isPackageName(w.Name) && len(names) < maxAsked {
-			names = append(names, w.Name)
-		}
-	}
-	if len(names) > 0 {
-		// An apt that lists phased updates separately has left none among the others.
-		a.policies(ctx, m, names, len(plan.phased) == 0, p)
-	}
-}
-
-// policies queries which of the packages that are withheld are phased, before version 2.5.4 of apt the
-// only way to know, and for which of them a security archive has a version newer than the installed
-// one: the candidate itself need not come from there.
-func (apt) policies(ctx context.Context, m machine, names []string, phased bool, p *updates.Pending) {
-	r, err := m.runExtra(ctx, "/usr/bin/apt-cache", append([]string{"policy", "--"}, names...)...)
-	if err != nil || r.Exit != 0 {
-		if phased {
-			p.Gaps.Note("phased", "apt-cache did not say which packages are phased; they count as kept back")
-		}
-		return
-	}
-	policies := parseAptPolicy(r.Stdout)
-	var archives map[string]bool
-	if p.Security != nil {
-		if r, err = m.runExtra(ctx, "/usr/bin/apt-cache", "policy"); err == nil && r.Exit == 0 {
-			archives = parseAptArchives(r.Stdout)
-		}
+	// An apt that lists phased updates separately has left none among the others; before version 2.5.4 it does not.
+	phased := len(p.Withheld) > 0 && len(plan.phased) == 0
+	if phased && from.policies == nil {
+		p.Gaps.Note("phased", "apt-cache did not say which packages are phased; they count as kept back")
 	}
 	for i := range p.Withheld {
 		w := &p.Withheld[i]
-		policy, told := policies[w.Name]
-		if phased && w.Reason == updates.KeptBack && told && policy.phased && policy.candidate == w.Candidate {
+		policy, told := from.policies[w.Name]
+		if phased && w.Reason == updates.KeptBack && told && policy.candidate == w.Candidate && policy.candidatePhased() {
 			w.Reason = updates.Phased
 		}
-		if told && len(archives) > 0 {
-			w.Security = new(slices.ContainsFunc(policy.newer, func(archive string) bool { return archives[archive] }))
+		if told && p.Security != nil && len(from.archives) > 0 {
+			w.Security = new(slices.ContainsFunc(policy.newer(), func(archive string) bool { return from.archives[archive].security }))
 		}
 	}
 }
@@ -223,199 +185,4 @@ func aptErrors() []knownError {
 		{"package cache file is corrupted", fault.Unavailable, "The package lists are damaged", lists},
 		{"Unable to parse package file", fault.Unavailable, "The package lists are damaged", lists},
 	}
-}
-
-// An aptPlan is what apt-get -s -V would do.
-type aptPlan struct {
-	updates []updates.Package
-	extra   updates.Extra
-	kept    []updates.Withheld // the reason is not known yet
-	phased  []updates.Withheld // if apt lists them separately
-}
-
-// parseAptPlan reads the output of a simulated dist-upgrade. It skips lines that are neither a step
-// nor in a relevant list.
-func parseAptPlan(out []byte) aptPlan {
-	plan := aptPlan{updates: []updates.Package{}}
-	heading := ""
-	for raw := range bytes.Lines(out) {
-		line := strings.TrimRight(string(raw), "\r\n")
-		if strings.HasPrefix(line, " ") {
-			plan.keep(heading, line)
-			continue
-		}
-		heading = line
-		plan.step(line)
-	}
-	return plan
-}
-
-// keep reads a row of a list: " name (1.0 => 2.0)", or several names if apt is configured not to
-// show versions.
-func (p *aptPlan) keep(heading, line string) {
-	to, reason := &p.kept, updates.KeptBack
-	switch heading {
-	case "The following packages have been kept back:":
-	case "The following upgrades have been deferred due to phasing:":
-		to, reason = &p.phased, updates.Phased
-	default:
-		return
-	}
-	name, versions, ok := strings.Cut(strings.TrimSpace(line), " (")
-	if current, candidate, two := strings.Cut(strings.TrimSuffix(versions, ")"), " => "); ok && two {
-		*to = append(*to, updates.Withheld{Name: name, Current: current, Candidate: candidate, Reason: reason})
-		return
-	}
-	for name := range strings.FieldsSeq(line) {
-		*to = append(*to, updates.Withheld{Name: name, Reason: reason})
-	}
-}
-
-func (p *aptPlan) step(line string) {
-	step, rest, _ := strings.Cut(line, " ")
-	switch step {
-	case "Remv":
-		p.extra.Removes++
-	case "Inst":
-		if one, ok := parseInst(rest); ok && one.Current != "" {
-			p.updates = append(p.updates, one)
-		} else if ok {
-			p.extra.Installs++
-		}
-	}
-}
-
-// parseInst reads what follows "Inst": "name [current] (candidate origin, origin [arch])" followed
-// by packages that are broken in between, in brackets. A new package has no current version.
-func parseInst(s string) (updates.Package, bool) {
-	name, rest, _ := strings.Cut(s, " ")
-	one := updates.Package{Name: name}
-	if after, ok := strings.CutPrefix(rest, "["); ok {
-		if one.Current, rest, ok = strings.Cut(after, "] "); !ok {
-			return one, false
-		}
-	}
-	end := strings.LastIndexByte(rest, ')')
-	if !strings.HasPrefix(rest, "(") || end < 0 {
-		return one, false
-	}
-	rest = rest[1:end]
-	one.Candidate, rest, _ = strings.Cut(rest, " ")
-	if at := strings.LastIndexByte(rest, '['); at >= 0 {
-		rest = rest[:at]
-	}
-	one.Origin = strings.TrimSpace(rest)
-	one.Security = new(fromSecurity(one.Origin))
-	return one, name != "" && one.Candidate != ""
-}
-
-// fromSecurity reports whether one of the origins of a version, each "label:release/suite", is a
-// security archive. Debian's has its own label; those of Ubuntu and others have suites that end in
-// "-security".
-func fromSecurity(origins string) bool {
-	for origin := range strings.SplitSeq(origins, ", ") {
-		label, suite, _ := strings.Cut(origin, ":")
-		if at := strings.LastIndexByte(suite, '/'); at >= 0 {
-			suite = suite[at+1:]
-		}
-		if label == "Debian-Security" || suite == "security" || strings.HasSuffix(suite, "-security") {
-			return true
-		}
-	}
-	return false
-}
-
-// An aptPolicy is what apt-cache policy says of a package.
-type aptPolicy struct {
-	candidate string
-	phased    bool     // the candidate
-	newer     []string // the archives of all versions above the installed one
-}
-
-// parseAptPolicy reads the output of apt-cache policy for some packages, by package. Versions are in
-// descending order, the archives of each below it, further in:
-//
-//	name:
-//	  Installed: 1.0
-//	  Candidate: 1.5
-//	  Version table:
-//	     1.5 500 (phased 10%)
-//	        500 https://deb.example.org stable/main amd64 Packages
-//	 *** 1.0 100
-//	        100 /var/lib/dpkg/status
-func parseAptPolicy(out []byte) map[string]aptPolicy {
-	policies := map[string]aptPolicy{}
-	name, one, newer := "", aptPolicy{}, false
-	for raw := range bytes.Lines(out) {
-		line := strings.TrimRight(string(raw), "\r\n")
-		f := strings.Fields(line)
-		archive, inside := strings.CutPrefix(line, "      ")
-		switch {
-		case !strings.HasPrefix(line, " "):
-			name, one, newer = strings.TrimSuffix(line, ":"), aptPolicy{}, true
-			continue
-		case len(f) == 2 && f[0] == "Candidate:":
-			one.candidate = f[1]
-		case inside && newer:
-			one.newer = append(one.newer, archiveName(archive))
-		case strings.HasPrefix(line, " *** "):
-			newer = false
-		case len(f) >= 4 && f[0] == one.candidate && f[2] == "(phased":
-			one.phased = true
-		}
-		policies[name] = one
-	}
-	return policies
-}
-
-// archiveName drops the priority from "500 https://deb.example.org stable/main amd64 Packages", which
-// differs between packages that are pinned and their archive.
-func archiveName(line string) string {
-	_, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-	return name
-}
-
-// parseAptArchives says of each archive in the output of apt-cache policy, without a package, whether
-// it is one of security updates; of those that a release file describes:
-//
-//	Package files:
-//	 500 https://deb.example.org stable-security/main amd64 Packages
-//	     release v=12,o=Debian,a=stable-security,n=bookworm-security,l=Debian-Security,c=main,b=amd64
-//	     origin deb.example.org
-func parseAptArchives(out []byte) map[string]bool {
-	archives := map[string]bool{}
-	name := ""
-	for raw := range bytes.Lines(out) {
-		line := strings.TrimRight(string(raw), "\r\n")
-		release, described := strings.CutPrefix(strings.TrimSpace(line), "release ")
-		switch {
-		case described && name != "":
-			label, suite := "", ""
-			for field := range strings.SplitSeq(release, ",") {
-				switch key, value, _ := strings.Cut(field, "="); key {
-				case "l":
-					label = value
-				case "a":
-					suite = value
-				}
-			}
-			archives[name] = fromSecurity(label + ":" + suite)
-		case !strings.HasPrefix(line, "     "):
-			name = archiveName(line)
-		}
-	}
-	return archives
-}
-
-// isPackageName reports whether s is the name of a Debian package, deb-control(5), with or without
-// its architecture. Anything else is never passed to a program.
-func isPackageName(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		inside := i > 0 && strings.IndexByte("+-.:", c) >= 0
-		if !inside && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return len(s) > 1
 }

@@ -9,46 +9,24 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sentinel/internal/lockfile"
 	"sentinel/internal/testenv"
 	"sentinel/internal/updates"
 )
 
-func TestInstLineOfApt(t *testing.T) {
-	no, yes := new(false), new(true)
-	for line, want := range map[string]updates.Package{
-		"bash [5.2-1] (5.2-2 Debian:12.15/oldstable [amd64])":                                         {Name: "bash", Current: "5.2-1", Candidate: "5.2-2", Origin: "Debian:12.15/oldstable", Security: no},
-		"libc6:i386 [2.36-9] (2.36-10 Debian-Security:12/oldstable-security [i386]) [perl:amd64 ]":    {Name: "libc6:i386", Current: "2.36-9", Candidate: "2.36-10", Origin: "Debian-Security:12/oldstable-security", Security: yes},
-		"sudo [1.9.9-1] (1.9.9-2 Ubuntu:22.04/jammy-updates, Ubuntu:22.04/jammy-security [amd64]) []": {Name: "sudo", Current: "1.9.9-1", Candidate: "1.9.9-2", Origin: "Ubuntu:22.04/jammy-updates, Ubuntu:22.04/jammy-security", Security: yes},
-		"a [1] (2 UbuntuESM:22.04/jammy-infra-security [all])":                                        {Name: "a", Current: "1", Candidate: "2", Origin: "UbuntuESM:22.04/jammy-infra-security", Security: yes},
-		"a [1] (2 Debian-Security:10/oldstable [all])":                                                {Name: "a", Current: "1", Candidate: "2", Origin: "Debian-Security:10/oldstable", Security: yes},
-		"a [1] (2 Acme Inc. (EU):1/stable [all])":                                                     {Name: "a", Current: "1", Candidate: "2", Origin: "Acme Inc. (EU):1/stable", Security: no},
-		"a [1] (2 Security Tools:1/stable [all])":                                                     {Name: "a", Current: "1", Candidate: "2", Origin: "Security Tools:1/stable", Security: no},
-		"a [1] (2 Acme:security [all])":                                                               {Name: "a", Current: "1", Candidate: "2", Origin: "Acme:security", Security: yes},
-		"a [1] (2 localhost [all])":                                                                   {Name: "a", Current: "1", Candidate: "2", Origin: "localhost", Security: no},
-		"a [1] (2 [all])":                                                                             {Name: "a", Current: "1", Candidate: "2", Security: no},
-		"a (2 Debian:12/stable [all])":                                                                {Name: "a", Candidate: "2", Origin: "Debian:12/stable", Security: no},
-	} {
-		got, ok := parseInst(line)
-		if diff := cmp.Diff(want, got); diff != "" || !ok {
-			t.Errorf("%s: %v\n%s", line, ok, diff)
-		}
-	}
-	for _, line := range []string{"", "a", "a [1]", "a [1] ", "a [1", "a (2", "a [1] 2)", "a [1] ()", " [1] (2 x [all])", "a )("} {
-		if got, ok := parseInst(line); ok {
-			t.Errorf("%q was taken for %+v", line, got)
-		}
-	}
-}
-
 const simulated = `NOTE: This is only a simulation!
       apt-get needs root privileges for real execution.
 Reading package lists...
 Building dependency tree...
 Calculating upgrade...
+The following packages were automatically installed and are no longer required:
+   orphan (1.0)
+Use 'apt autoremove' to remove it.
 The following packages will be REMOVED:
    oldlib (1.0)
+   oldconf* (1.0)
 The following NEW packages will be installed:
    newlib (2.0)
 The following packages have been kept back:
@@ -58,25 +36,48 @@ The following upgrades have been deferred due to phasing:
    curl (8.0-1 => 8.1-1)
 The following packages will be upgraded:
    bash (5.2-1 => 5.2-2)
-1 upgraded, 1 newly installed, 1 to remove and 3 not upgraded.
-Remv oldlib [1.0]
-Inst newlib (2.0 Debian:12/stable [amd64])
-Inst bash [5.2-1] (5.2-2 Debian:12/stable [amd64])
-Conf newlib (2.0 Debian:12/stable [amd64])
-Conf bash (5.2-2 Debian:12/stable [amd64])
+   libc6:i386 (2.36-9 => 2.36-10)
+The following packages will be DOWNGRADED:
+   pinned (3.0 => 2.0)
+2 upgraded, 1 newly installed, 1 downgraded, 2 to remove and 3 not upgraded.
 `
 
 func TestPlanOfApt(t *testing.T) {
 	want := aptPlan{
-		updates: []updates.Package{{Name: "bash", Current: "5.2-1", Candidate: "5.2-2", Origin: "Debian:12/stable", Security: new(false)}},
-		extra:   updates.Extra{Installs: 1, Removes: 1},
+		updates: []updates.Package{
+			{Name: "bash", Current: "5.2-1", Candidate: "5.2-2"}, {Name: "libc6:i386", Current: "2.36-9", Candidate: "2.36-10"}, {Name: "pinned", Current: "3.0", Candidate: "2.0"},
+		},
+		extra: updates.Extra{Installs: 1, Removes: 2},
 		kept: []updates.Withheld{
 			{Name: "vim", Current: "2:9.0-1", Candidate: "2:9.1-1", Reason: updates.KeptBack}, {Name: "gimp", Reason: updates.KeptBack},
 		},
 		phased: []updates.Withheld{{Name: "curl", Current: "8.0-1", Candidate: "8.1-1", Reason: updates.Phased}},
 	}
-	if diff := cmp.Diff(want, parseAptPlan([]byte(simulated)), cmp.AllowUnexported(aptPlan{})); diff != "" {
-		t.Errorf("plan (-want +got):\n%s", diff)
+	// What follows is the same again, step by step, and is not read.
+	got := parseAptPlan([]byte(simulated + "Inst bash [5.2-1] (5.2-2 Debian:12/stable [amd64])\nThe following packages will be upgraded:\n   again (1 => 2)\n"))
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(aptPlan{}), cmpopts.IgnoreFields(aptPlan{}, "heading", "sums")); diff != "" || !got.whole() {
+		t.Errorf("plan, %v (-want +got):\n%s", got.whole(), diff)
+	}
+}
+
+func TestAPlanOfAptIsWholeOrNone(t *testing.T) {
+	for _, change := range [][2]string{
+		{"2 upgraded", "3 upgraded"}, {"1 newly", "0 newly"}, {"1 downgraded, ", ""}, {"2 to remove", "1 to remove"},
+		{"   bash (5.2-1 => 5.2-2)\n", ""}, {"packages will be upgraded:", "updates:"}, {"(5.2-1 => 5.2-2)", ""}, {" not upgraded.", " left."},
+	} {
+		plan := parseAptPlan([]byte(strings.Replace(simulated, change[0], change[1], 1)))
+		if plan.whole() {
+			t.Errorf("whole although %q is %q", change[0], change[1])
+		}
+	}
+	for line, whole := range map[string]bool{
+		"0 upgraded, 0 newly installed, 0 to remove and 0 not upgraded.\n":                 true,
+		"0 upgraded, 0 newly installed, 1 reinstalled, 0 to remove and 12 not upgraded.\n": true,
+		"": false, "Upgrading: 0, Installing: 0, Removing: 0, Not Upgrading: 0\n": false,
+	} {
+		if plan := parseAptPlan([]byte(line)); plan.whole() != whole {
+			t.Errorf("%q: %v", line, plan.whole())
+		}
 	}
 }
 
@@ -102,13 +103,22 @@ gimp:i386:
         500 https://deb.example.org older/main amd64 Packages
 `
 
-func TestPolicyOfAptNamesPhasedCandidatesAndWhereNewerOnesAre(t *testing.T) {
+func TestPolicyOfAptNamesPhasedCandidatesAndWhereVersionsAre(t *testing.T) {
+	const stable, security, older = "https://deb.example.org stable/main amd64 Packages", "https://deb.example.org stable-security/main amd64 Packages", "https://deb.example.org older/main amd64 Packages"
 	want := map[string]aptPolicy{
-		"curl":      {"8.1-1", true, []string{"https://deb.example.org stable/main amd64 Packages", "https://deb.example.org stable-security/main amd64 Packages"}},
-		"gimp:i386": {candidate: "3"},
+		"curl": {"8.1-1", []aptVersion{
+			{version: "8.1-1", phased: true, archives: []string{stable}}, {version: "8.0-2", archives: []string{security}},
+			{version: "8.0-1", installed: true, archives: []string{older, "/var/lib/dpkg/status"}},
+		}},
+		"gimp:i386": {"3", []aptVersion{{version: "4", phased: true}, {version: "3"}, {version: "2", installed: true}, {version: "1", archives: []string{older}}}},
 	}
-	if diff := cmp.Diff(want, parseAptPolicy([]byte(policies)), cmp.AllowUnexported(aptPolicy{})); diff != "" {
+	got := parseAptPolicy([]byte(policies))
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(aptPolicy{}, aptVersion{})); diff != "" {
 		t.Errorf("policies (-want +got):\n%s", diff)
+	}
+	if curl, gimp := got["curl"], got["gimp:i386"]; !curl.candidatePhased() || gimp.candidatePhased() ||
+		!slices.Equal(curl.newer(), []string{stable, security}) || gimp.newer() != nil {
+		t.Errorf("%v %v", curl.newer(), gimp.newer())
 	}
 }
 
@@ -121,6 +131,21 @@ const archives = `Package files:
  500 https://deb.example.org stable/main amd64 Packages
      release v=12.15,o=Debian,a=stable,n=bookworm,l=Debian,c=main,b=amd64
      origin deb.example.org
+ 500 https://esm.example.org jammy-infra-security/main amd64 Packages
+     release v=22.04,o=UbuntuESM,a=jammy-infra-security,n=jammy,l=UbuntuESM,c=main,b=amd64
+     origin esm.example.org
+ 500 https://acme.example.org stable/main amd64 Packages
+     release o=Acme, Inc. (EU),a=stable,l=Security Tools, by Acme,c=main
+     origin acme.example.org
+ 500 https://old.example.org oldstable/main amd64 Packages
+     release v=10,o=Debian,a=oldstable,l=Debian-Security,c=main
+     origin old.example.org
+ 500 https://bare.example.org ./ Packages
+     release c=
+     origin bare.example.org
+ 500 https://plain.example.org ./ Packages
+     release a=security,c=
+     origin plain.example.org
  500 file:/srv/security ./ Packages
      release l=Debian-Security,c=
  500 file:/srv/stable-security ./ Packages
@@ -129,11 +154,18 @@ Pinned packages:
 `
 
 func TestArchivesOfAptAreJudgedByTheirRelease(t *testing.T) {
-	want := map[string]bool{
-		"/var/lib/dpkg/status": false, "https://deb.example.org stable-security/main amd64 Packages": true,
-		"https://deb.example.org stable/main amd64 Packages": false, "file:/srv/security ./ Packages": true,
+	want := map[string]aptArchive{
+		"https://deb.example.org stable-security/main amd64 Packages":      {"Debian-Security:12/stable-security", true},
+		"https://deb.example.org stable/main amd64 Packages":               {"Debian:12.15/stable", false},
+		"https://esm.example.org jammy-infra-security/main amd64 Packages": {"UbuntuESM:22.04/jammy-infra-security", true},
+		"https://acme.example.org stable/main amd64 Packages":              {"Security Tools, by Acme:stable", false},
+		"https://old.example.org oldstable/main amd64 Packages":            {"Debian-Security:10/oldstable", true},
+		"https://bare.example.org ./ Packages":                             {"bare.example.org", false},
+		"https://plain.example.org ./ Packages":                            {"security", true},
+		"file:/srv/security ./ Packages":                                   {"Debian-Security:localhost", true},
+		"file:/srv/stable-security ./ Packages":                            {"localhost", false},
 	}
-	if diff := cmp.Diff(want, parseAptArchives([]byte(archives))); diff != "" {
+	if diff := cmp.Diff(want, parseAptArchives([]byte(archives)), cmp.AllowUnexported(aptArchive{})); diff != "" {
 		t.Errorf("archives (-want +got):\n%s", diff)
 	}
 }
@@ -298,9 +330,10 @@ func FuzzPlanOfApt(f *testing.F) {
 	f.Add([]byte(simulated))
 	f.Add([]byte(policies))
 	f.Add([]byte(archives))
-	f.Add([]byte("Inst a [1] (2 x [all])\nInst )(\nThe following packages have been kept back:\n  ( => )\n"))
+	f.Add([]byte("The following packages will be upgraded:\n  ( => )\n (\n99999999999999999999 upgraded, 1 newly installed, 1 to remove and 0 not upgraded.\n"))
 	f.Fuzz(func(t *testing.T, out []byte) {
 		plan := parseAptPlan(out)
+		plan.whole()
 		sound(t, plan.updates, append(plan.kept, plan.phased...))
 		parseAptPolicy(out)
 		parseAptArchives(out)

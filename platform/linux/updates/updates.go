@@ -165,7 +165,7 @@ func (u *Updates) OSVersion(context.Context) (string, error) {
 // runMain runs the program that lists the updates, which changes nothing. It returns an error only
 // if the program could not be run at all.
 func (m machine) runMain(ctx context.Context, path string, args ...string) (sysexec.Result, error) {
-	return m.run(ctx, mainLimit, path, args)
+	return m.run(ctx, sysexec.Command{Path: path, Args: args, Timeout: mainLimit})
 }
 
 // runExtra is [machine.runMain] for a program whose answer only adds to the list: it leaves time to return that.
@@ -177,13 +177,14 @@ func (m machine) runExtra(ctx context.Context, path string, args ...string) (sys
 	if limit <= 0 {
 		return sysexec.Result{}, context.DeadlineExceeded
 	}
-	return m.run(ctx, limit, path, args)
+	return m.run(ctx, sysexec.Command{Path: path, Args: args, Timeout: limit})
 }
 
-func (m machine) run(ctx context.Context, limit time.Duration, path string, args []string) (sysexec.Result, error) {
-	r, err := m.runner.Run(ctx, sysexec.Command{Path: path, Args: args, MaxOutput: maxOutput, Timeout: limit})
+func (m machine) run(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
+	c.MaxOutput = maxOutput
+	r, err := m.runner.Run(ctx, c)
 	if errors.Is(err, sysexec.ErrOutputTooLarge) {
-		return r, fault.New(fault.Unavailable, filepath.Base(path)+" printed more than any list of updates.").
+		return r, fault.New(fault.Unavailable, filepath.Base(c.Path)+" printed more than any list of updates.").
 			WithFix("Run it by hand and look at what it prints.")
 	}
 	return r, err

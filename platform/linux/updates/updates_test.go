@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/fault"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/sysexec/replay"
@@ -196,6 +197,24 @@ func TestManagerThatHangsIsATimeout(t *testing.T) {
 	u := NewUpdates(made(t, "usr/bin/apt-get", dpkgStatus), slow{"/usr/bin/apt-get", flood{}})
 	if _, err := u.Pending(t.Context()); fault.From(err).Code != fault.Timeout {
 		t.Errorf("error %v", err)
+	}
+}
+
+// simulating is an apt-get that goes on with every package for longer than anybody waits.
+type simulating struct{}
+
+func (simulating) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+	if c.OnStdout([]byte(simulated)) {
+		return sysexec.Result{}, context.DeadlineExceeded
+	}
+	return sysexec.Result{}, nil
+}
+
+func TestNobodyWaitsForTheStepsOfAPlan(t *testing.T) {
+	root := made(t, "usr/bin/apt-get", dpkgStatus, aptLists+"/a-security_Packages")
+	p, err := NewUpdates(root, watched{new([]string), simulating{}}).Pending(t.Context())
+	if err != nil || len(p.Updates) != 3 || p.Security != nil || !slices.ContainsFunc(p.Gaps, func(g answer.Gap) bool { return g.Field == "security_updates" }) {
+		t.Errorf("%+v, %v", p, err)
 	}
 }
 
