@@ -4,12 +4,13 @@ package updates
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/updates"
 )
@@ -51,7 +52,7 @@ type aptPlan struct {
 }
 
 // aptSums is the line under the lists.
-var aptSums = regexp.MustCompile(`^(\d+) upgraded, (\d+) newly installed, (?:\d+ reinstalled, )?(?:(\d+) downgraded, )?(\d+) to remove and \d+ not upgraded\.$`)
+var aptSums = lazyregexp.New(`^(\d+) upgraded, (\d+) newly installed, (?:\d+ reinstalled, )?(?:(\d+) downgraded, )?(\d+) to remove and \d+ not upgraded\.$`)
 
 // whole reports whether the lists have as many packages as their sums.
 func (p *aptPlan) whole() bool {
@@ -60,7 +61,10 @@ func (p *aptPlan) whole() bool {
 	}
 	var n [4]int
 	for i, sum := range p.sums[1:] {
-		n[i], _ = strconv.Atoi(sum) // 0 for none
+		var err error
+		if n[i], err = strconv.Atoi(cmp.Or(sum, "0")); err != nil {
+			return false
+		}
 	}
 	return len(p.updates) == n[0]+n[2] && p.extra == updates.Extra{Installs: n[1], Removes: n[3]}
 }
