@@ -87,7 +87,7 @@ func (p *aptPlan) read(line string) bool {
 		return true
 	}
 	p.heading = line
-	p.sums = aptSums.FindStringSubmatch(line)
+	p.sums = aptSums.Get().FindStringSubmatch(line)
 	return p.sums == nil
 }
 
