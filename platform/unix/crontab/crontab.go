@@ -72,9 +72,8 @@ func (v Variable) Words() []string {
 var usualShells = []string{"sh", "bash", "dash", "zsh", "ksh"}
 
 var (
-	assignment = lazyregexp.New(`^["']?([^\s"'=]+)["']?\s*=\s*(.*)$`)
-	timeField  = lazyregexp.New(`^[-0-9A-Za-z*,/~?#]+$`)
-	nickname   = lazyregexp.New(`^@[A-Za-z0-9_]+$`)
+	timeField = lazyregexp.New(`^[-0-9A-Za-z*,/~?#]+`)
+	nickname  = lazyregexp.New(`^@[A-Za-z0-9_]+$`)
 )
 
 // A Table is what was read of one.
@@ -130,16 +129,49 @@ func (r *reader) line(number int, whole string, form Form) {
 		return
 	}
 	text, _, _ := strings.Cut(whole, "\x00") // where a text ends for cron
-	match := assignment.Get().FindStringSubmatch(text)
+	name, value, is := assignment(text, form)
 	taken := false
-	if match != nil {
-		taken = r.variable(Variable{number, match[1], strings.Trim(match[2], `"'`)})
+	if is {
+		taken = r.variable(Variable{number, name, value})
 	} else {
 		taken = r.job(number, text, form)
 	}
 	if !taken {
 		r.left.Write([]byte(whole + "\n"))
 	}
+}
+
+// assignment reads a variable as cron does (load_env in its env.c): a quoted value ends with its quote, and a line
+// that goes on behind it, or has no such quote, is a job, whose first field may hold "=". anacron takes any value.
+func assignment(text string, form Form) (name, value string, is bool) {
+	name, rest, is := variableName(text)
+	value, equals := strings.CutPrefix(strings.TrimLeft(rest, blanks), "=")
+	value = strings.TrimSpace(value)
+	switch {
+	case !is || !equals || name == "":
+		return "", "", false
+	case form == Anacron:
+		return name, strings.Trim(value, `"'`), true
+	case value == "" || !strings.ContainsAny(value[:1], `"'`):
+		return name, value, true
+	}
+	value, after, closed := strings.Cut(value[1:], value[:1])
+	return name, value, closed && after == ""
+}
+
+// blanks are what isspace(3) has, but newline.
+const blanks = " \t\v\f\r"
+
+// variableName cuts off a name, which may stand in quotes.
+func variableName(text string) (name, rest string, is bool) {
+	if strings.ContainsAny(text[:min(1, len(text))], `"'`) {
+		return strings.Cut(text[1:], text[:1])
+	}
+	end := strings.IndexAny(text, blanks+"=")
+	if end < 0 {
+		return "", "", false
+	}
+	return text[:end], text[end:], true
 }
 
 // variable keeps one that starts something, and reports whether it is kept or starts nothing.
@@ -201,7 +233,7 @@ func parseLine(text string, form Form) (e Entry, ok bool) {
 }
 
 // when takes the time from the beginning of a line: five fields or a nickname. A dash before it
-// (SUSE) only keeps cron from logging.
+// (SUSE) only keeps cron from logging. Of a field cron reads what it knows and skips the rest up to a blank.
 func when(text string) (fields, rest string, ok bool) {
 	text = strings.TrimPrefix(text, "-")
 	if first, rest := word(text); strings.HasPrefix(first, "@") {
@@ -210,7 +242,8 @@ func when(text string) (fields, rest string, ok bool) {
 	var list []string
 	for range 5 {
 		var field string
-		if field, text = word(text); !timeField.Get().MatchString(field) {
+		field, text = word(text)
+		if field = timeField.Get().FindString(field); field == "" {
 			return "", "", false
 		}
 		list = append(list, field)
@@ -222,8 +255,10 @@ func anacronLine(text string) (e Entry, ok bool) {
 	period, text := word(text)
 	delay, text := word(text)
 	_, text = word(text) // the name under which it is logged
-	if !timeField.Get().MatchString(strings.TrimPrefix(period, "@")) || !timeField.Get().MatchString(delay) {
-		return e, false
+	for _, field := range []string{strings.TrimPrefix(period, "@"), delay} {
+		if field == "" || timeField.Get().FindString(field) != field {
+			return e, false
+		}
 	}
 	if e.When = period; period[0] != '@' {
 		e.When = period + " days"

@@ -40,6 +40,9 @@ func TestTablesAreReadAsCronDoes(t *testing.T) {
 		"input":                       {"0 1 * * * /bin/sh%/tmp/.evil --beacon%exit \\%1\n@daily a \\\\%b\n@daily %c\n@daily d%\n", Personal, []Entry{{Line: 1, When: "0 1 * * *", Command: "/bin/sh", Input: "/tmp/.evil --beacon\nexit %1\n"}, {Line: 2, When: "@daily", Command: "a \\\\", Input: "b\n"}, {Line: 3, When: "@daily", Input: "c\n"}, {Line: 4, When: "@daily", Command: "d", Input: "\n"}}, 0},
 		"a long line":                 {"* * * * * " + strings.Repeat("x", 5000), Personal, []Entry{{Line: 1, When: "* * * * *", Command: strings.Repeat("x", 5000)}}, 0},
 		"a user with blanks in front": {"  1 2 3 4 5 root x\n", System, []Entry{{Line: 1, When: "1 2 3 4 5", User: "root", Command: "x"}}, 0},
+		"a quote without end":         {"*=\"a * * * * touch /x\n*=''b * * * * touch /y\n", Personal, []Entry{{Line: 1, When: "* * * * *", Command: "touch /x"}, {Line: 2, When: "* * * * *", Command: "touch /y"}}, 0},
+		"a quote that is no value":    {"A='b\nPATH=\"/tmp\" x\n", Personal, nil, 2},
+		"values of anacron":           {"A='b\n*=\"a * * * x\n", Anacron, nil, 0},
 		"a line without end":          {"* * * * * " + strings.Repeat("x", maxLine), Personal, nil, 1},
 	} {
 		got := Parse([]byte(c.text), c.form)
