@@ -72,6 +72,9 @@ func (s *survey) homeFile(u userdb.User, d homeDir, f file) {
 	case startup.ShellStart: // "*" of a shell stands for what editors leave as well
 		e.Enabled = new(!strings.HasPrefix(e.Name, "."))
 		programs = sourcedPrograms([]byte(s.text(f)), s.shell(f))
+		if d.path == environmentDir {
+			programs = loadedBy(s.text(f), s.shell(f))
+		}
 	case startup.Autostart:
 		e, programs = autostart(e.Name, s.text(f), s.shell(f))
 		e.User = u.Name

@@ -24,6 +24,9 @@ var homeFiles = []string{
 	".i18n", // lang.sh of Fedora
 }
 
+// environmentDir has assignments that the service manager of a user reads, and no shell.
+const environmentDir = ".config/environment.d"
+
 // A homeDir is a directory of a user from whose files something starts.
 type homeDir struct {
 	path   string // below the home
@@ -46,7 +49,7 @@ var homeDirs = []homeDir{
 	{".local/share/fish/vendor_functions.d", ".fish", startup.ShellStart, "shell"},                               // fish(1)
 	{".local/share/fish/vendor_completions.d", ".fish", startup.ShellStart, "completion"},                        // fish(1)
 	{".config/plasma-workspace/shutdown", "", startup.LoginScript, "graphical logout"},                           // startplasma of KDE
-	{".config/environment.d", ".conf", startup.ShellStart, "login"},                                              // environment.d(5)
+	{environmentDir, ".conf", startup.ShellStart, "login"},                                                       // environment.d(5)
 	{".config/fish/conf.d", ".fish", startup.ShellStart, "shell"},                                                // fish(1)
 	{".local/share/fish/vendor_conf.d", ".fish", startup.ShellStart, "shell"},                                    // fish(1)
 	{".config/plasma-workspace/env", ".sh", startup.LoginScript, "graphical login"},                              // startplasma of KDE

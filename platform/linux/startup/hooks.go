@@ -47,7 +47,7 @@ var hookFiles = []hookFile{
 	{startup.Socket, "network", "", []string{"/etc/inetd.conf", "/etc/inetd.d/"}, "", inetdServices},                                                         // inetd(8)
 	{startup.Socket, "network", "", []string{"/etc/xinetd.conf", "/etc/xinetd.d/"}, "", xinetdServices},                                                      // xinetd.conf(5)
 	{startup.MailProgram, "mail", "", []string{"/etc/aliases", "/etc/mail/aliases", "/etc/postfix/aliases"}, "", mailPrograms},                               // aliases(5)
-	{startup.ShellStart, "login", "", below("/environment.d/"), ".conf", wholeScript},                                                                        // environment.d(5)
+	{startup.ShellStart, "login", "", below("/environment.d/"), ".conf", variables},                                                                          // environment.d(5)
 	{startup.LoginScript, "graphical login", "", []string{"/etc/xdg/plasma-workspace/env/", "/usr/share/plasma-workspace/env/"}, "", wholeScript},            // startplasma of KDE
 	{startup.LoginScript, "graphical logout", "", []string{"/etc/xdg/plasma-workspace/shutdown/", "/usr/share/plasma-workspace/shutdown/"}, "", wholeScript}, // startplasma of KDE
 }

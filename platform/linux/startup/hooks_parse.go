@@ -18,6 +18,11 @@ func wholeScript(text string, sh *shellscript.Reader) []hook {
 	return []hook{{programs: sourcedPrograms([]byte(text), sh)}}
 }
 
+// variables takes a file for one hook: assignments to the environment, as systemd reads them.
+func variables(text string, sh *shellscript.Reader) []hook {
+	return []hook{{programs: loadedBy(text, sh)}}
+}
+
 // eachLine calls use for the words of each line that is no comment.
 func eachLine(text string, use func(number int, line string, words []string)) {
 	number := 0
@@ -159,11 +164,11 @@ func keyHandlers(text string, sh *shellscript.Reader) []hook {
 // fileRules takes a file for one hook. What its rules make run is what they link to or copy.
 func fileRules(text string, sh *shellscript.Reader) []hook {
 	var one hook
-	eachLine(text, func(_ int, line string, _ []string) {
+	for line := range unitfile.Lines(text) {
 		if words := unitfile.Words(line); len(words) > 6 && strings.ContainsAny(words[0][:min(len(words[0]), 1)], "LC") && path.IsAbs(words[6]) && sh.Command(words[6:7]) != nil {
 			one.programs = append(one.programs, words[6])
 		}
-	})
+	}
 	return []hook{one}
 }
 

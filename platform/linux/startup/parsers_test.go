@@ -92,6 +92,26 @@ func TestDesktopEntriesSayWhetherTheyStart(t *testing.T) {
 	}
 }
 
+// Files of systemd have its lines and its quotes, not those of a shell.
+func TestFilesOfSystemdAreReadAsItDoes(t *testing.T) {
+	for text, want := range map[string][]string{
+		"# c\rLD_AUDIT=/opt/a.so\n": {"/opt/a.so"}, "; it's the editor\nBASH_ENV=/opt/b.sh\n": {"/opt/b.sh"}, "A=<<E\nENV=/opt/c.sh\n": {"/opt/c.sh"},
+	} {
+		if diff := cmp.Diff(want, variables(text, readerOf(text))[0].programs); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+	const rules = "# c\rL %h/t/a - - - - /opt/a\nL /t/b - - - - \\x2fopt\\x2fb\n"
+	if diff := cmp.Diff([]string{"/opt/a", "/opt/b"}, fileRules(rules, readerOf(rules))[0].programs); diff != "" {
+		t.Error(diff)
+	}
+	var u unit
+	u.read("x.service", "[Service]\nSyslogIdentifier=a\\\\\nExecStart=\\x2fopt\\x2fa\nSyslogIdentifier=b\\\\\n[X-c]\nExecStart=/usr/bin/true\n")
+	if programs, err := u.programs(readerOf("")); err != nil || !slices.Equal(programs, []string{"/opt/a"}) {
+		t.Errorf("%v, %v", programs, err)
+	}
+}
+
 // What a setting of the kernel has run is told by its program where its other words say nothing of that.
 func TestOnlyAPlainCommandIsOfThePackageOfItsProgram(t *testing.T) {
 	for command, want := range map[string]bool{

@@ -3,12 +3,17 @@
 // Package unitfile reads files of settings as systemd has them (systemd.syntax(7)).
 package unitfile
 
-import "strings"
+import (
+	"iter"
+	"strconv"
+	"strings"
+)
 
 // maxJoined bounds a line that goes on in the next, in bytes.
 const maxJoined = 1 << 20
 
-// Words splits a line at blanks outside of quotes.
+// Words splits a line at blanks outside of quotes, and decodes what a backslash stands before (C, as of
+// systemd.syntax(7)); what is not of those loses its backslash.
 func Words(line string) []string {
 	var words []string
 	var word strings.Builder
@@ -17,8 +22,9 @@ func Words(line string) []string {
 		c := line[i]
 		switch {
 		case c == '\\' && i+1 < len(line):
-			i++
-			word.WriteByte(line[i])
+			decoded, length := unescape(line[i+1:])
+			word.WriteString(decoded)
+			i += length
 			has = true
 		case quote != 0 && c == quote:
 			quote = 0
@@ -41,19 +47,96 @@ func Words(line string) []string {
 	return words
 }
 
+// escapes are what a letter stands for behind a backslash.
+var escapes = map[byte]string{'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v", 's': " "}
+
+// unescape decodes what stands behind a backslash, which is not at the end, and returns how many bytes that are.
+func unescape(text string) (decoded string, length int) {
+	letter, digits, base := 1, 0, 16
+	switch c := text[0]; {
+	case c == 'x':
+		digits = 2
+	case c == 'u':
+		digits = 4
+	case c == 'U':
+		digits = 8
+	case c >= '0' && c <= '7':
+		letter, digits, base = 0, 3, 8
+	}
+	if end := letter + digits; digits > 0 && len(text) >= end {
+		if code, err := strconv.ParseUint(text[letter:end], base, 32); err == nil && code != 0 {
+			return character(code, digits > 3), end
+		}
+	}
+	if known, ok := escapes[text[0]]; ok {
+		return known, 1
+	}
+	return text[:1], 1
+}
+
+// character is a byte, or a code point of Unicode in UTF-8.
+func character(code uint64, unicode bool) string {
+	if unicode {
+		return string(rune(code))
+	}
+	return string([]byte{byte(code)})
+}
+
+// lineEnds are what ends a line for systemd (read_line() in its fileio.c); the first two together are one.
+const lineEnds = "\r\n\x00"
+
+// byteOrderMark may stand before a text in UTF-8.
+const byteOrderMark = "\ufeff"
+
+// Lines are the lines of a file of systemd's, for which a carriage return and NUL end one, too. Of empty lines that
+// follow one another it has one: a file may be of nothing else.
+func Lines(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		text := strings.TrimPrefix(text, byteOrderMark)
+		for text != "" {
+			line, rest := text, ""
+			if at := strings.IndexAny(text, lineEnds); at >= 0 {
+				line, rest = text[:at], text[at:]
+				rest = rest[len(lineEnd(rest)):]
+			}
+			if line == "" {
+				rest = strings.TrimLeft(rest, lineEnds)
+			}
+			if !yield(line) {
+				return
+			}
+			text = rest
+		}
+	}
+}
+
+// lineEnd is the end of a line at the beginning of a text.
+func lineEnd(text string) string {
+	for _, both := range []string{"\r\n", "\n\r"} {
+		if strings.HasPrefix(text, both) {
+			return both
+		}
+	}
+	return text[:1]
+}
+
+// isContinued reports whether the next line belongs to one: a backslash escapes another.
+func isContinued(line string) bool {
+	return (len(line)-len(strings.TrimRight(line, `\`)))%2 == 1
+}
+
 // Settings calls use for each setting of a file with sections, as of systemd.syntax(7) and desktop
 // entries. A backslash at the end joins the next line.
 func Settings(text string, use func(section, name, value string)) {
 	section := ""
 	var joined strings.Builder // a file may be of nothing but such lines
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
+	for line := range Lines(text) {
 		trimmed := strings.TrimSpace(line)
 		if strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
 			continue
 		}
-		if before, ok := strings.CutSuffix(line, `\`); ok && joined.Len() < maxJoined {
-			joined.WriteString(before + " ")
+		if isContinued(line) && joined.Len() < maxJoined {
+			joined.WriteString(line[:len(line)-1] + " ")
 			continue
 		}
 		line = strings.TrimSpace(joined.String() + line)
@@ -68,12 +151,42 @@ func Settings(text string, use func(section, name, value string)) {
 	}
 }
 
-// Variables calls use for each variable of a file of EnvironmentFile= (systemd.exec(5)).
+// Variables calls use for each variable of a file of EnvironmentFile= (systemd.exec(5)) or environment.d(5). What a
+// quote has over several lines is taken for several, of which each may be a variable.
 func Variables(text string, use func(name, value string)) {
-	for line := range strings.Lines(text) {
-		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
-		if ok && !strings.ContainsAny(name[:min(1, len(name))], "#;") {
-			use(strings.TrimSpace(name), strings.Trim(strings.TrimSpace(value), `"'`))
+	var joined strings.Builder
+	for line := range Lines(text) {
+		line = strings.TrimLeft(line, " \t")
+		if joined.Len() == 0 && strings.ContainsAny(line[:min(1, len(line))], "#;") {
+			continue
+		}
+		if isContinued(line) && joined.Len() < maxJoined {
+			joined.WriteString(line[:len(line)-1])
+			continue
+		}
+		if name, value, ok := strings.Cut(joined.String()+line, "="); ok {
+			use(strings.TrimSpace(name), unquoted(strings.TrimSpace(value)))
+		}
+		joined.Reset()
+	}
+}
+
+// unquoted is a value without its quotes, and without the backslashes that stand before another character.
+func unquoted(value string) string {
+	var b strings.Builder
+	quote := byte(0)
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case c == quote && quote != 0:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		case c == '\\' && quote != '\'' && i+1 < len(value):
+			i++
+			b.WriteByte(value[i])
+		default:
+			b.WriteByte(c)
 		}
 	}
+	return b.String()
 }
