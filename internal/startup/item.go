@@ -100,7 +100,7 @@ func concerns(e Entry) []Warning {
 // to or copies may be made while the system runs, and have any name.
 func faults(e Entry, p Program) []Warning {
 	var list []Warning
-	if inTmp(p.Path) {
+	if inTmp(p.Path) || inTmp(p.Real) {
 		list = append(list, ProgramInTmp)
 	}
 	if p.Writable {
@@ -109,7 +109,7 @@ func faults(e Entry, p Program) []Warning {
 	if e.Kind == FileRule {
 		return list
 	}
-	if hidden(p.Path) {
+	if hidden(p.Path) || hidden(p.Real) {
 		list = append(list, ProgramHidden)
 	}
 	if p.Origin == NoPackage && e.Origin == Packaged {

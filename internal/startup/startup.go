@@ -87,6 +87,7 @@ type Entry struct {
 // A Program is a file that an entry runs or loads.
 type Program struct {
 	Path     string // absolute, or as the entry names it
+	Real     string // the same without links; "" for unknown
 	Missing  bool
 	Writable bool // everyone can write it, or replace it
 	Origin   Origin

@@ -148,15 +148,17 @@ func TestWhatHasAWarningIsShownWhoeverOwnsIt(t *testing.T) {
 	rule.Programs = []Program{{Path: "/.extra/key", Missing: true}, {Path: "/run/x", Origin: NoPackage}}
 	link := entry(FileRule, "link", Packaged)
 	link.Programs = []Program{{Path: "/tmp/x"}}
+	linked := entry(Service, "without links", Packaged)
+	linked.Programs = []Program{{Path: "/home/mira/x", Real: "/var/tmp/.x/evil"}, {Path: "/home/mira/y", Real: "/home/mira/.local/y"}}
 	open := entry(CronScript, "open", Packaged)
 	open.Writable, open.Warnings = true, []Warning{UserMissing, FileWritable}
-	r := collect(t, &fixed{Found: Found{Entries: []Entry{gone, hide, open, home, tmp, rule, link}}}, Options{})
+	r := collect(t, &fixed{Found: Found{Entries: []Entry{gone, hide, open, home, tmp, rule, link, linked}}}, Options{})
 	got := map[string][]Warning{}
 	for _, i := range r.Items {
 		got[i.Name] = i.Warnings
 	}
 	want := map[string][]Warning{
-		"link": {ProgramInTmp}, "tmp": {ProgramInTmp, ProgramMissing}, "hidden": {ProgramHidden, ProgramUnpackaged}, "home": {ProgramWritable}, "open": {FileWritable, UserMissing},
+		"link": {ProgramInTmp}, "without links": {ProgramInTmp, ProgramHidden}, "tmp": {ProgramInTmp, ProgramMissing}, "hidden": {ProgramHidden, ProgramUnpackaged}, "home": {ProgramWritable}, "open": {FileWritable, UserMissing},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

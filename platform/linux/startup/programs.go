@@ -86,7 +86,6 @@ func (s *survey) inspect(ctx context.Context) {
 // questions are those of what the system starts, those of its own rights first, and those of each user.
 func (s *survey) questions() (system []question, turns []*turn) {
 	for _, e := range s.entries { // joined: those of a user are one behind another
-		e.reals = make([]string, len(e.Programs))
 		if e.By != "" && (len(turns) == 0 || turns[len(turns)-1].user != e.By) {
 			turns = append(turns, &turn{user: e.By})
 		}
@@ -134,7 +133,7 @@ func (s *survey) ask(ctx context.Context, known map[asked]look, q question) {
 	if seen.real != "" && !strings.HasPrefix(p.Path, "/") {
 		p.Path = seen.real
 	}
-	p.Missing, p.Writable, q.entry.reals[q.at] = seen.missing, seen.open, seen.real
+	p.Real, p.Missing, p.Writable = seen.real, seen.missing, seen.open
 }
 
 // overlook notes, where there is an error, that not all programs of a file are known.

@@ -80,8 +80,8 @@ func (s *survey) attribute(ctx context.Context) {
 	}
 	for _, e := range s.entries {
 		want(e.source)
-		for _, p := range e.reals {
-			want(p)
+		for _, p := range e.Programs {
+			want(p.Real)
 		}
 	}
 	owned, err := packages.Finder{Root: s.Root, Runner: s.Runner}.Files(ctx, names)
@@ -96,7 +96,7 @@ func (s *survey) attribute(ctx context.Context) {
 
 func (s *survey) attributeEntry(e *entry, owned map[string]packages.File) {
 	for i := range e.Programs {
-		switch real := e.reals[i]; {
+		switch real := e.Programs[i].Real; {
 		case real == "":
 		case owned[real].Package != "":
 			e.Programs[i].Origin = startup.Packaged

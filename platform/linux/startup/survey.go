@@ -68,7 +68,6 @@ type survey struct {
 type entry struct {
 	startup.Entry
 	source string       // the file that a package may own
-	reals  []string     // the programs without links; "" if it is not known where one is
 	as     *userdb.User // with whose rights the programs are looked at; nil is root
 	place  string       // what is named where it is left out
 	path   string       // where its programs are looked for; "" is [searched]

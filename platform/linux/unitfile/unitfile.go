@@ -82,42 +82,44 @@ func character(code uint64, unicode bool) string {
 	return string([]byte{byte(code)})
 }
 
-// lineEnds are what ends a line for systemd (read_line() in its fileio.c); the first two together are one.
+// lineEnds are what ends a line for systemd (read_line() in its fileio.c).
 const lineEnds = "\r\n\x00"
 
-// byteOrderMark may stand before a text in UTF-8.
+// byteOrderMark may stand before a text in UTF-8; systemd takes it off the first line that has it and is no comment.
 const byteOrderMark = "\ufeff"
 
 // Lines are the lines of a file of systemd's, for which a carriage return and NUL end one, too. Of empty lines that
 // follow one another it has one: a file may be of nothing else.
 func Lines(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		text := strings.TrimPrefix(text, byteOrderMark)
-		for text != "" {
-			line, rest := text, ""
-			if at := strings.IndexAny(text, lineEnds); at >= 0 {
-				line, rest = text[:at], text[at:]
-				rest = rest[len(lineEnd(rest)):]
+		for left := text; left != ""; {
+			line := left
+			if at := strings.IndexAny(left, lineEnds); at >= 0 {
+				line = left[:at]
 			}
+			left = left[len(line):]
+			left = left[lineEnd(left):]
 			if line == "" {
-				rest = strings.TrimLeft(rest, lineEnds)
+				left = strings.TrimLeft(left, lineEnds)
 			}
 			if !yield(line) {
 				return
 			}
-			text = rest
 		}
 	}
 }
 
-// lineEnd is the end of a line at the beginning of a text.
-func lineEnd(text string) string {
-	for _, both := range []string{"\r\n", "\n\r"} {
-		if strings.HasPrefix(text, both) {
-			return both
+// lineEnd returns how long the end of a line at the beginning of a text is: each of its bytes once, NUL the last.
+func lineEnd(text string) int {
+	for n := range min(len(text), len(lineEnds)) {
+		if !strings.Contains(lineEnds, text[n:n+1]) || strings.Contains(text[:n], text[n:n+1]) {
+			return n
+		}
+		if text[n] == 0 {
+			return n + 1
 		}
 	}
-	return text[:1]
+	return min(len(text), len(lineEnds))
 }
 
 // isContinued reports whether the next line belongs to one: a backslash escapes another.
@@ -128,12 +130,15 @@ func isContinued(line string) bool {
 // Settings calls use for each setting of a file with sections, as of systemd.syntax(7) and desktop
 // entries. A backslash at the end joins the next line.
 func Settings(text string, use func(section, name, value string)) {
-	section := ""
+	section, unmarked := "", false
 	var joined strings.Builder // a file may be of nothing but such lines
 	for line := range Lines(text) {
 		trimmed := strings.TrimSpace(line)
 		if strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
 			continue
+		}
+		if after, marked := strings.CutPrefix(trimmed, byteOrderMark); marked && !unmarked {
+			line, unmarked = after, true
 		}
 		if isContinued(line) && joined.Len() < maxJoined {
 			joined.WriteString(line[:len(line)-1] + " ")

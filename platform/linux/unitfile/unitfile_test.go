@@ -38,6 +38,8 @@ func TestLinesEndWhereSystemdEndsThem(t *testing.T) {
 		"\ufeff[Service]\nA=1\n":                                 {"Service A=1"},
 		"[Service]\nA=a\\\\\nB=2\nC=c\\\\\\\nD=4\n":              {`Service A=a\\`, "Service B=2", `Service C=c\\ D=4`},
 		"[Service]\n# of the vendor\rA=1\nX-d=1\r[X-c]\rB=2\r\n": {"Service A=1", "Service X-d=1", "X-c B=2"},
+		"[Service]\nX=1\\\n\x00A=\nX=1\\\r\n\x00A=\n":            {"Service X=1 A=", "Service X=1 A="},
+		"# x\n[Service]\n\ufeffA=1\n\ufeffB=2\n":                 {"Service A=1", "Service \ufeffB=2"},
 		"[Service]\x00# x\x00A=1\x00[X-c]\x00B=2":                {"Service A=1", "X-c B=2"},
 		"[Service]\r\nA=1 \\\r\n  2\r\nB=3 \\\r\n\r\nC=4\r\nno":  {"Service A=1    2", "Service B=3", "Service C=4"},
 	} {
