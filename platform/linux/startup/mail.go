@@ -3,13 +3,19 @@
 package startup
 
 import (
+	"cmp"
 	"strings"
 
+	"sentinel/internal/lazyregexp"
 	"sentinel/platform/unix/shellscript"
 )
 
 // mailPrograms finds the programs that mail is given to: each "|PROGRAM" of a line, behind a name or not.
+// A file whose first line says so is a filter, which is one hook.
 func mailPrograms(text string, sh *shellscript.Reader) []hook {
+	if mailFilter.Get().MatchString(text) {
+		return []hook{{name: "filter", line: 1, content: text, programs: filterPrograms(text, sh)}}
+	}
 	var list []hook
 	eachLine(text, func(number int, line string, _ []string) {
 		names, _, piped := strings.Cut(line, "|")
@@ -25,6 +31,20 @@ func mailPrograms(text string, sh *shellscript.Reader) []hook {
 		list = append(list, one)
 	})
 	return list
+}
+
+// mailFilter is the first line of a filter, as Exim takes it.
+var mailFilter = lazyregexp.New(`^(?i)\s*#\s*(?:exim|sieve)\s+filter`)
+
+// filterCommand is what runs a program in a filter of Exim: a pipe, in quotes or not, and an expansion.
+var filterCommand = lazyregexp.New(`(?i)\bpipe\s+(?:"((?:[^"\\]|\\.)*)"|([^\s"]+))|\$\{run\s*(?:,[^{]*)?\{([^}]*)\}`)
+
+func filterPrograms(text string, sh *shellscript.Reader) []string {
+	var list []string
+	for _, match := range filterCommand.Get().FindAllStringSubmatch(text, maxPrograms) {
+		list = append(list, sh.Programs(cmp.Or(mailQuotes.Replace(match[1]), match[2], match[3]))...)
+	}
+	return shellscript.Once(list)
 }
 
 var mailQuotes = strings.NewReplacer(`\\`, `\`, `\"`, `"`)

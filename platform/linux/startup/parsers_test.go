@@ -81,14 +81,36 @@ func TestDirectoriesOfAccountsAreKnown(t *testing.T) {
 }
 
 func TestDesktopEntriesSayWhetherTheyStart(t *testing.T) {
-	for text, want := range map[string]bool{
-		"[Desktop Entry]\nExec=/bin/a b\n": true, "[Desktop Entry]\nExec=/bin/a\nHidden=true\n": false, "[Desktop Entry]\nExec=/bin/a\nX-GNOME-Autostart-enabled=false\n": false,
-		"[Desktop Entry]\nExec=/bin/a\nHidden=false\n[Desktop Action x]\nExec=/bin/other\nHidden=true\n": true,
+	yes, no := new(true), new(false)
+	for text, want := range map[string]*bool{
+		"[Desktop Entry]\nExec=/bin/a b\n": yes, "[Desktop Entry]\nExec=/bin/a\nHidden=true\n": no, "[Desktop Entry]\nExec=/bin/a\nX-GNOME-Autostart-enabled=false\n": nil,
+		"[Desktop Entry]\nExec=/bin/a\nHidden=false\n[Desktop Action x]\nExec=/bin/other\nHidden=true\n": yes,
+		"[Desktop Entry]\nExec=/bin/a\nHidden=true\nHidden=false\n":                                      nil,
+		"[Desktop Entry]\nExec=/bin/a\nHidden=true\nX-GNOME-Autostart-enabled=false\n":                   no,
 	} {
 		e, programs := autostart("x.desktop", text, readerOf(text))
-		if diff := cmp.Diff([]string{"/bin/a"}, programs); diff != "" || *e.Enabled != want {
-			t.Errorf("%q: %s, %v", text, diff, *e.Enabled)
+		if diff := cmp.Diff([]string{"/bin/a"}, programs) + cmp.Diff(want, e.Enabled); diff != "" {
+			t.Errorf("%q: %s", text, diff)
 		}
+	}
+}
+
+// Readers of the same file differ in which of two values counts, and in what joins lines.
+func TestNoReaderOfADesktopEntryRunsWhatIsNotTold(t *testing.T) {
+	for text, want := range map[string][]string{
+		"Exec=/opt/a\nExec=/bin/true\n": {"/opt/a", "/bin/true"}, "Name=x\\\nExec=/opt/a\nExec=/bin/true\n": {"/bin/true", "/opt/a"},
+		"Exec=/opt/a\n[Foo]\nExec=/bin/true\n": {"/opt/a"}, "Exec=/usr/bin/env\\s/opt/a\n": {"/usr/bin/env", "/opt/a"},
+		"Exec=/home/mira/false\nSystemdService=x.service\n": {"/home/mira/false"},
+	} {
+		_, bus := busService("x", "", "[D-BUS Service]\n"+text, readerOf(text))
+		_, entry := autostart("x", "[Desktop Entry]\n"+text, readerOf(text))
+		if diff := cmp.Diff(want, bus) + cmp.Diff(want, entry); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+	const unit = "[D-BUS Service]\nExec=/bin/false\nSystemdService=x.service\n[Foo]\nUser=root\n"
+	if e, programs := busService("x", "", unit, readerOf(unit)); len(programs) > 0 || e.User != "" || e.Detail != "x.service" {
+		t.Errorf("%v, %+v", programs, e)
 	}
 }
 
@@ -158,6 +180,8 @@ func TestEachHookOfAFileIsFound(t *testing.T) {
 		{mailPrograms, "a: |/opt/a x, |\"/opt/b y\", z\n# |/opt/no\n\"|IFS=' ' && exec /opt/c \\\"-f, x\\\" || exit 75 #u\"", []string{"1 a: /opt/a /opt/b", "3 : /opt/c"}},
 		{mailPrograms, `"|\"/opt/d\" x"`, []string{"1 : /opt/d"}},
 		{mailPrograms, `"|/opt/open`, []string{"1 : /opt/open"}},
+		{mailPrograms, "#  Exim filter\nif $h_subject: contains \"x\" then pipe \"/opt/f \\\"a b\\\"\" endif\npipe /opt/g\nlogwrite ${run{/opt/h x}}\n", []string{"1 filter: /opt/f /opt/g /opt/h"}},
+		{mailPrograms, "# Sieve filter\nkeep;\n", []string{"1 filter: "}},
 		{xinetdServices, "service a\n{\n\tserver = /opt/a\n}\nservice b\n{\n\tdisable = yes\n\tserver = /opt/b\n}\nservice c\n{\n\tdisable = no\n\tserver=/opt/c x\n}\n", []string{"1 a: /opt/a", "10 c: /opt/c"}},
 		{xinetdServices, "defaults\n{\n\tdisable = yes\n}\nservice a\n{\n\tserver = /opt/a\n", []string{"5 a: /opt/a"}},
 		{logrotateScripts, "/x {\n\tpostrotate\n\t\tprerotate x\n\t\t/opt/a\n\tendscript\n}\n", []string{"2 postrotate: prerotate /opt/a"}},
@@ -177,6 +201,7 @@ func FuzzParsers(f *testing.F) {
 	f.Add("[Service]\nExecStart=@/bin/a b \\\n c\nEnvironment=\"LD_PRELOAD=/x\"\n[Desktop Entry]\nExec=a\nHidden=true")
 	f.Add("auth [a=b] pam_exec.so /bin/x\n#!/bin/sh\ncommand=\"/bin/y\"\nRUN+=\"/bin/z %k\"\ncd / || {\n}\nx")
 	f.Add("DPkg::Post-Invoke { \"/bin/a\"; };\npost-invoke=/bin/b\npostrotate\n/bin/c\nendscript\n:a:M::b::/bin/d:\nL /x - - - - \"/bin/e f\"\nPlugin a b.so\na: \"|/bin/g\", |\"/bin/h x\"\nservice a\nserver = /bin/i\nservice b\ndisable = yes")
+	f.Add("command=/\x00")
 	f.Fuzz(func(t *testing.T, text string) {
 		var u unit
 		u.read(text, text)

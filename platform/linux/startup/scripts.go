@@ -254,7 +254,7 @@ func (s *survey) openrc() {
 	}
 }
 
-var openrcCommand = lazyregexp.New(`(?m)^\s*command=["']?(/[^"'\s]+)`)
+var openrcCommand = lazyregexp.New(`(?m)^\s*command=["']?(/[^\x00"'\s]+)`)
 
 // openrcPrograms returns the program of a service of OpenRC; its functions run little else.
 func openrcPrograms(raw []byte, sh *shellscript.Reader) []string {

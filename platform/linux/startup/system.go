@@ -291,21 +291,47 @@ func (s *survey) desktop() {
 	}
 }
 
+// desktopEscapes are those of values of desktop entries, which come before the quotes of a command.
+var desktopEscapes = strings.NewReplacer(`\\`, `\`, `\s`, " ", `\t`, "\t", `\r`, "\r")
+
+// desktopSettings calls use for the settings of a section as each reader has them: for systemd a backslash joins the
+// next line, and for GLib and the bus it does not.
+func desktopSettings(text, section string, use func(key, value string)) {
+	texts := []string{text, strings.ReplaceAll(text, "\\\n", "\n")}
+	for _, text := range slices.Compact(texts) {
+		unitfile.Settings(text, func(in, key, value string) {
+			if in == section {
+				use(key, desktopEscapes.Replace(value))
+			}
+		})
+	}
+}
+
+// autostart reads a desktop entry. Of a key that is there twice some desktops take the first value, others the last:
+// all programs are named, and whether it starts is not known. Nor is it where only GNOME is told that it does not.
 func autostart(name, text string, sh *shellscript.Reader) (startup.Entry, []string) {
-	e := startup.Entry{Kind: startup.Autostart, Name: name, When: "graphical login"}
-	hidden := false
+	e := startup.Entry{Kind: startup.Autostart, Name: name, When: "graphical login", Enabled: new(true)}
+	hidden := map[bool]bool{}
 	var programs []string
-	unitfile.Settings(text, func(section, key, value string) {
-		switch {
-		case section != "Desktop Entry":
-		case key == "Exec":
-			programs = sh.Command(unitfile.Words(value))
-		case key == "Hidden", key == "X-GNOME-Autostart-enabled":
-			hidden = hidden || value == map[string]string{"Hidden": "true", "X-GNOME-Autostart-enabled": "false"}[key]
+	desktopSettings(text, "Desktop Entry", func(key, value string) {
+		switch key {
+		case "Exec":
+			programs = append(programs, sh.Command(unitfile.Words(value))...)
+		case "Hidden":
+			hidden[value == "true"] = true
+		case "X-GNOME-Autostart-enabled":
+			if value == "false" {
+				e.Enabled = nil
+			}
 		}
 	})
-	e.Enabled = new(!hidden)
-	return e, programs
+	switch {
+	case hidden[true] && hidden[false]:
+		e.Enabled = nil
+	case hidden[true]:
+		e.Enabled = new(false)
+	}
+	return e, shellscript.Once(programs)
 }
 
 // dbus finds services that the bus starts when somebody calls them (dbus-daemon(1)).
@@ -332,18 +358,18 @@ func (s *survey) dbus() {
 func busService(name, user, text string, sh *shellscript.Reader) (startup.Entry, []string) {
 	e := startup.Entry{Kind: startup.DBusService, Name: strings.TrimSuffix(name, ".service"), When: "a call on the bus", User: user, Enabled: new(true)}
 	var programs []string
-	unitfile.Settings(text, func(_, key, value string) {
+	desktopSettings(text, "D-BUS Service", func(key, value string) {
 		switch key {
-		case "Exec":
-			programs = sh.Command(unitfile.Words(value))
+		case "Exec": // the bus takes the first, others the last
+			programs = append(programs, sh.Command(unitfile.Words(value))...)
 		case "User":
 			e.User = value
 		case "SystemdService":
 			e.Detail = value
 		}
 	})
-	if e.Detail != "" && len(programs) > 0 && path.Base(programs[0]) == "false" {
-		programs = nil // systemd starts the unit
+	if e.Detail != "" { // systemd starts the unit
+		programs = slices.DeleteFunc(programs, func(p string) bool { return p == "/bin/false" || p == "/usr/bin/false" })
 	}
-	return e, programs
+	return e, shellscript.Once(programs)
 }

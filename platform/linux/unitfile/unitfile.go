@@ -47,25 +47,25 @@ func Words(line string) []string {
 	return words
 }
 
-// escapes are what a letter stands for behind a backslash.
-var escapes = map[byte]string{'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v", 's': " "}
+// escapes are what a letter stands for behind a backslash. A newline stays as it is written: it stands between names.
+var escapes = map[byte]string{'a': "\a", 'b': "\b", 'f': "\f", 'n': `\n`, 'r': "\r", 't': "\t", 'v': "\v", 's': " "}
 
 // unescape decodes what stands behind a backslash, which is not at the end, and returns how many bytes that are.
 func unescape(text string) (decoded string, length int) {
-	letter, digits, base := 1, 0, 16
+	letter, digits, base, bits := 1, 0, 16, 8
 	switch c := text[0]; {
 	case c == 'x':
 		digits = 2
 	case c == 'u':
-		digits = 4
+		digits, bits = 4, 32
 	case c == 'U':
-		digits = 8
+		digits, bits = 8, 32
 	case c >= '0' && c <= '7':
 		letter, digits, base = 0, 3, 8
 	}
 	if end := letter + digits; digits > 0 && len(text) >= end {
-		if code, err := strconv.ParseUint(text[letter:end], base, 32); err == nil && code != 0 {
-			return character(code, digits > 3), end
+		if code, err := strconv.ParseUint(text[letter:end], base, bits); err == nil && code != 0 && code != '\n' {
+			return character(code, bits > 8), end
 		}
 	}
 	if known, ok := escapes[text[0]]; ok {

@@ -14,7 +14,7 @@ func TestLinesAreSplitOutsideOfQuotes(t *testing.T) {
 		`/bin/sh -c 'a b "c"' "d\"e" ''`: {"/bin/sh", "-c", `a b "c"`, `d"e`, ""},
 		"  ":                             nil, `a\ b`: {"a b"}, `"open`: {"open"},
 		`\x2ftmp\x2f.evil \057a\101`: {"/tmp/.evil", "/aA"}, `/usr/bin/env\s/x a\tb`: {"/usr/bin/env /x", "a\tb"}, `\u002fa\U0000002Fb\"\q`: {`/a/b"q`},
-		`\x2 \xzz \x00 \9 \u12 \`: {"x2", "xzz", "x00", "9", "u12", `\`},
+		`a\nb \x0a \012`: {`a\nb`, "x0a", "012"}, `\412 \400`: {"412", "400"}, `\x2 \xzz \x00 \9 \u12 \`: {"x2", "xzz", "x00", "9", "u12", `\`},
 	} {
 		if diff := cmp.Diff(want, Words(text)); diff != "" {
 			t.Errorf("%q: %s", text, diff)
@@ -76,7 +76,7 @@ func FuzzUnit(f *testing.F) {
 			}
 		})
 		Settings(text, func(_, name, value string) {
-			if strings.Contains(name, "=") || len(Words(value)) > len(value) {
+			if strings.Contains(name, "=") || len(Words(value)) > len(value) || strings.Contains(strings.Join(Words(value), ""), "\n") {
 				t.Errorf("%q of %q", name, value)
 			}
 		})
