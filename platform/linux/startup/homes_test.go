@@ -190,6 +190,24 @@ func TestUnitsOfAUserThatTargetsStartAreEnabled(t *testing.T) {
 	}
 }
 
+// A unit in a home stands in the place of one that starts for everybody.
+func TestUnitsOfAUserInThePlaceOfOthersAreEnabled(t *testing.T) {
+	const service, dir = "[Service]\nExecStart=/opt/x\n", ".config/systemd/user/"
+	got := inHome(t, map[string]string{
+		dir + "dirmngr.socket": "[Socket]\nListenStream=%t/x\n", dir + "dirmngr.service": service, dir + "wanted.service": service, dir + "off.service": service,
+		"/etc/systemd/user/sockets.target.wants/dirmngr.socket": "", "/usr/lib/systemd/user/dirmngr.socket": "[Socket]\nListenStream=/x\n",
+		"/usr/lib/systemd/user/basic.target": "[Unit]\nWants=wanted.service\n",
+	}, nil)
+	want := map[string]string{
+		dir + "dirmngr.socket": "user_unit dirmngr.socket /opt/x", dir + "dirmngr.service": "user_unit dirmngr.service! /opt/x",
+		dir + "wanted.service": "user_unit wanted.service? /opt/x", dir + "off.service": "user_unit off.service! /opt/x",
+		"/usr/lib/systemd/user/dirmngr.socket": "user_unit dirmngr.socket of ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // The same is true of the units of the system, in the folder of a vendor too.
 func TestUnitsOfTheSystemThatTargetsStartAreTold(t *testing.T) {
 	const service = "[Service]\nExecStart=/opt/x\n"

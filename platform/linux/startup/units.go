@@ -46,10 +46,11 @@ type unitSet struct {
 	dropIns map[string][]string
 	dirs    map[string]bool // those of units, without links
 	linked  map[string]bool // by name: the file is elsewhere than in those
+	absent  map[string]bool // have no file here, and another unit would have them started
 }
 
 func newUnitSet() *unitSet {
-	return &unitSet{files: map[string]string{}, masked: map[string]bool{}, enabled: map[string]bool{}, own: map[string]bool{}, dropIns: map[string][]string{}, dirs: map[string]bool{}, linked: map[string]bool{}}
+	return &unitSet{files: map[string]string{}, masked: map[string]bool{}, enabled: map[string]bool{}, own: map[string]bool{}, dropIns: map[string][]string{}, dirs: map[string]bool{}, linked: map[string]bool{}, absent: map[string]bool{}}
 }
 
 // unitKinds are the units that start something. Those of mounts and swap run a program of the system, and
@@ -80,6 +81,7 @@ func (s *survey) units() {
 	}
 	s.unitEntries(system, "")
 	s.unitEntries(user, startup.UserUnit)
+	s.forUsers = user
 }
 
 func (s *survey) scan(set *unitSet, dirs []string) {
@@ -218,6 +220,7 @@ func (s *survey) wanted(set *unitSet, names []string) (more []string) {
 	for queue := names; len(queue) > 0; queue = queue[1:] {
 		for _, name := range s.effective(set, queue[0]).wants {
 			file, _ := set.find(name)
+			set.absent[name] = file == ""
 			sure := set.enabled[queue[0]] || slices.Contains(started, queue[0])
 			if file == "" || set.masked[name] || known[name] && (set.enabled[name] || !sure) {
 				continue

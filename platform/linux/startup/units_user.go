@@ -92,6 +92,7 @@ func (s *survey) homeUnits(m *manager) {
 		unitName, _ := ofFile(name)
 		m.want(s.parse(m, unitName, m.files[name]).wants)
 	}
+	m.join(s.forUsers)
 	m.start(names)
 	for _, name := range names {
 		f := m.files[name]
@@ -155,6 +156,18 @@ func (s *survey) homeUnit(m *manager, f file, name string, u unit, enabled *bool
 func (m *manager) want(units []string) {
 	for _, name := range filesOf(units) {
 		m.wanted[name] = true
+	}
+}
+
+// join adds what starts for every user: a unit of that name in a home stands in its place.
+func (m *manager) join(everybody *unitSet) {
+	for _, name := range filesOf(slices.Collect(maps.Keys(everybody.enabled))) {
+		m.enabled[name] = true
+	}
+	for name, absent := range everybody.absent {
+		if absent {
+			m.want([]string{name})
+		}
 	}
 }
 
