@@ -23,6 +23,12 @@ func (s *scanner) expand() {
 		s.add('$')
 	case s.peek(1) == '{':
 		s.parameter()
+	case s.peek(1) == '[': // arithmetic, as it was written once
+		if end := s.bracket(s.at + 1); end > 0 {
+			s.inner(s.text[s.at+2 : end])
+			s.at = end
+		}
+		s.add('$')
 	default:
 		s.add('$')
 	}
@@ -50,6 +56,29 @@ func (s *scanner) arithmetic(from int) int {
 		}
 	}
 	s.reader.spend(end - from)
+	return 0
+}
+
+// bracket returns where a bracket is closed, or 0, which counts as something that was left out.
+func (s *scanner) bracket(from int) int {
+	open, end := 0, min(len(s.text), from+min(maxArithmetic, s.reader.left))
+	for i := from; i < end; i++ {
+		switch c := s.text[i]; c {
+		case '\\':
+			i++
+		case '[':
+			open++
+		case ']':
+			open--
+		case '"', '\'':
+			i += max(0, strings.IndexByte(s.text[i+1:end], c)+1)
+		}
+		if open == 0 {
+			return min(i, end-1)
+		}
+	}
+	s.reader.spend(end - from)
+	s.reader.cut = true
 	return 0
 }
 

@@ -52,13 +52,37 @@ func (s *scanner) redirect() {
 			s.at++
 		}
 	}
+	s.behind = s.at + 1
 }
 
-// documents passes over the here-documents that begin after a newline, but for their substitutions.
+// literal is the end word of a here-document: without blanks before it and without its quotes, and with what would be
+// expanded elsewhere as it stands.
+func literal(text string) string {
+	var b strings.Builder
+	text = strings.TrimLeft(strings.ReplaceAll(text, "\\\n", ""), " \t")
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && i+1 < len(text):
+			i++
+			b.WriteByte(text[i])
+		case c == '"' || c == '\'':
+			end := max(0, strings.IndexByte(text[i+1:], c))
+			b.WriteString(text[i+1 : i+1+end])
+			i += end + 1
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// documents passes over the here-documents that begin after a newline, but for their substitutions. One without an
+// end is read on as commands, too: shells differ in what begins one.
 func (s *scanner) documents() {
 	for _, doc := range s.here {
+		before := s.at
 		start := min(s.at+1, len(s.text))
-		end := start
+		end, found := start, false
 		for s.at+1 < len(s.text) {
 			line, _, _ := strings.Cut(s.text[s.at+1:], "\n")
 			s.at += len(line) + 1
@@ -66,7 +90,7 @@ func (s *scanner) documents() {
 			if doc.tabs {
 				line = strings.TrimLeft(line, "\t")
 			}
-			if line == doc.end {
+			if found = line == doc.end; found {
 				break
 			}
 			end = min(s.at+1, len(s.text))
@@ -74,6 +98,12 @@ func (s *scanner) documents() {
 		doc.reader.input = s.text[start:end]
 		if !doc.verbatim {
 			s.inner(s.text[start:end])
+		}
+		if found {
+			continue
+		}
+		if s.reader.spend(end - start); !s.reader.cut {
+			s.at = before
 		}
 	}
 	s.here = nil

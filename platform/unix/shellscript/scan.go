@@ -36,6 +36,7 @@ type level struct {
 	place   int // of the command in the list
 	from    *simple
 	target  byte   // the next word is of a redirection
+	behind  int    // where its operator ends
 	array   string // "NAME=" while its elements are read
 	cases   int    // case … esac
 	pattern bool   // what is read is a pattern of case
@@ -95,8 +96,10 @@ func (s *scanner) step() {
 		s.comment()
 	case c == '\n':
 		s.newline()
-	case strings.IndexByte(" \t\r", c) >= 0:
+	case c == ' ' || c == '\t' || c == '\r' && (s.at+1 == len(s.text) || s.peek(1) == '\n'): // a file of Windows
 		s.endWord()
+	case c == '[' && s.isIndexed():
+		s.index()
 	case strings.IndexByte("<>", c) >= 0:
 		s.redirect()
 	case c == '(':
@@ -135,7 +138,7 @@ func (s *scanner) endWord() {
 	case hereString:
 		s.command.input = word
 	case hereDocument, tabbedDocument:
-		s.here = append(s.here, document{word, target == tabbedDocument, quoted, s.command})
+		s.here = append(s.here, document{literal(s.text[s.behind:min(s.at, len(s.text))]), target == tabbedDocument, quoted, s.command})
 	default:
 		s.take(word)
 	}
@@ -143,6 +146,10 @@ func (s *scanner) endWord() {
 
 // take adds a word to the command, unless it begins or ends a case.
 func (s *scanner) take(word string) {
+	if isCompound(s.command.words) && goesOn(word) {
+		s.endCommand()
+		s.begin()
+	}
 	words := s.command.words
 	switch {
 	case word == "in" && isCase(words):
@@ -156,6 +163,46 @@ func (s *scanner) take(word string) {
 	if len(words) < maxWords {
 		s.command.words = append(words, s.array+word)
 	}
+}
+
+// goesOn tells the reserved words that may stand behind a compound command without an operator.
+var goesOn = words(`then do else elif fi done esac }`)
+
+// isCompound reports whether the words end a compound command, and are no more than its end.
+func isCompound(words []string) bool {
+	for len(words) > 0 && keywords(words[0]) {
+		words = words[1:]
+	}
+	switch n := len(words); {
+	case n == 0:
+		return false
+	case words[n-1] == "]]": // behind "&&" in it, too
+		return true
+	default:
+		return n == 1 && slices.Contains([]string{"}", "fi", "done", "esac"}, words[0])
+	}
+}
+
+// isIndexed reports whether a bracket begins the index of an array to which something is assigned.
+func (s *scanner) isIndexed() bool {
+	if s.quoted || len(s.word) > maxAhead || !identifier.Get().Match(s.word) {
+		return false
+	}
+	return s.command == nil || len(s.command.words) == 0 || assigners(s.command.words[0]) ||
+		!slices.ContainsFunc(s.command.words, func(w string) bool { return !keywords(w) && !assignment.Get().MatchString(w) })
+}
+
+// index reads an index, in which no operator ends a word.
+func (s *scanner) index() {
+	end := s.bracket(s.at)
+	if end == 0 {
+		s.add('[')
+		return
+	}
+	s.begin()
+	s.inner(s.text[s.at+1 : end])
+	s.word = append(s.word, s.text[s.at:end+1]...)
+	s.at = end
 }
 
 // isCase reports whether the words are "case WORD", maybe behind keywords.

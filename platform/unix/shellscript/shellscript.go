@@ -92,6 +92,8 @@ func Once(list []string) []string {
 	return once
 }
 
+var identifier = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
 var assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*(?:%%|\[[^]]*\])?\+?=`)
 
 // ignored are words of a shell that start nothing.

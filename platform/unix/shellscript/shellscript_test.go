@@ -74,6 +74,11 @@ func TestAProgramIsNamedHoweverAShellIsToldToRunIt(t *testing.T) {
 		"if EVIL; then :; fi", "if(EVIL)then true; fi", "while ! EVIL; do :; done", "until EVIL; do :; done", "for x do EVIL; done", "f() { EVIL; }", "function f { EVIL; }", "function f() {\nEVIL\n}",
 		"true && EVIL", "false || EVIL", "true & EVIL", "true |& EVIL", "{ EVIL; }", "(EVIL secret)", "A=1 B='2 3' EVIL", "A=(secret x) EVIL", "A+=(\n'secret'\n)\nEVIL", "coproc EVIL", "coproc C { EVIL; }",
 		"case $x in\na|b) EVIL;;\nesac", "case $x in (secret) EVIL ;; esac", "x=$(case $y in secret) EVIL;; esac)", "case x in a) case y in secret) :; esac;; secret) EVIL; esac; true", "case x in a) ;; esac; EVIL", "x=$(case y in a) b;; esac); EVIL", "x=$(case y in a) b;; esac) EVIL", "case x in\na) ;;\nesac\nEVIL", "case x in a) ;; esac | EVIL",
+		"if { :; } then EVIL secret; fi", "if case x in x) ;; esac then EVIL; fi", "if if :; then :; fi then EVIL; fi", "if [[ secret ]] then EVIL; fi", "while { :; } do EVIL; break; done", "until ! { :; } >/dev/null do EVIL; done",
+		"if for x in y; do :; done then EVIL; fi", "if :; then { :; } else EVIL; fi", "if ! [[ secret && x ]] then EVIL; fi",
+		// where a here-document, a comment and a line begin and end
+		"a[1<<E]=2\nEVIL\nE]=2", "a[1 << E ]=2\nEVIL\nE", "declare -a a[1<<E]=2\nEVIL\nE]=2", ": $[1<<E]\nEVIL\nE]", "x=$[1+$(EVIL)]", "a[$(EVIL)]=1", ":\r#;EVIL", "cat <<$(:) >/dev/null\nx\n$(:)\nEVIL", "cat <<E\\ F\nsecret\nE F\nEVIL",
+		"cat <<\"A\"'B'\nsecret\nAB\nEVIL", "cat <<E;EVIL\nsecret\nE", "cat <<E\r\nsecret\r\nE\r\nEVIL\r\n", "cat <<${x}\nsecret\n${x}\nEVIL", "cat <<E\nEVIL",
 		// builtins
 		". EVIL secret", "source EVIL", "eval \"EVIL secret\"", "eval EVIL secret", "exec -a secret EVIL", "exec -cla secret EVIL", "command -p EVIL", "trap 'EVIL secret' EXIT", "trap -- EVIL 0 1", "alias l=ls ls='EVIL secret; ls'",
 		"PROMPT_COMMAND='EVIL secret'", "PROMPT_COMMAND+=(EVIL)", "PS1='\\u$(EVIL secret)\\$ '", "declare -x LD_PRELOAD=EVIL", "complete -C 'EVIL secret' ls", "hash -p EVIL ls", "enable -f EVIL secret",
@@ -229,7 +234,7 @@ func TestScriptsOfUsersTakeTheTimeOfTheirLength(t *testing.T) {
 	for name, script := range map[string]string{
 		"arithmetic that is never closed": repeated("$(('((' ))\n"), "patterns": "x" + repeated("(a)"), "options": "sudo -" + repeated("x"),
 		"elements of a long name": repeated("A") + "=(" + repeated("a "), "assignments": repeated("a=("),
-		"parameters": repeated("${a"), "parentheses": repeated("(("), "backquotes": repeated("`a"), "documents": repeated("<<E "), "redirections": repeated("1>"),
+		"parameters": repeated("${a"), "parentheses": repeated("(("), "backquotes": repeated("`a"), "documents": repeated("<<E "), "documents of each line": repeated("a <<E\nb\n"), "indices": repeated("a["), "old arithmetic": repeated("$[ "), "ends": repeated("} then "), "redirections": repeated("1>"),
 		"quotes": repeated("\"$("), "commands within commands": "a " + repeated("$(b) "), "cases": repeated("case in in "), "eval": repeated("eval "),
 		"directories": "cd /x\n" + repeated("cd a\n"), "directories there and back": "cd /" + strings.Repeat("x", 4000) + "\n" + repeated("cd a\ncd ..\n"),
 	} {
@@ -295,6 +300,7 @@ func TestOrdinaryScriptsAreReadWhole(t *testing.T) {
 func FuzzPrograms(f *testing.F) {
 	f.Add("a=$(b \"`c`\") <<X\ny\nX\nd 2>&1 | e; f() { g; }")
 	f.Add("a $((1+(2))) ${b%)} <<< \"c\" @(d) $'\\x2f' {e}>f; case g in (h) i;; esac; x=(j); cd /k && ./l | sh\nfind . -exec m \\;")
+	f.Add("a <<\"")
 	f.Add("sh -c 'sh -c \"sh -c x\"' '\"\\\n((")
 	f.Fuzz(func(t *testing.T, text string) {
 		list := programs(text)
