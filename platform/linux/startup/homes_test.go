@@ -190,6 +190,21 @@ func TestUnitsOfAUserThatTargetsStartAreEnabled(t *testing.T) {
 	}
 }
 
+// Specifiers of a unit are those of the user whose it is (systemd.unit(5)).
+func TestSpecifiersOfUnitsAreExpanded(t *testing.T) {
+	const dir = ".config/systemd/user/"
+	got := inHome(t, map[string]string{
+		dir + "a.service":               "[Service]\nExecStart=%T/.evil\nExecStartPre=%h/b %%h\nExecStop=%t/c\nEnvironment=LD_PRELOAD=%V/d.so\n",
+		dir + "paths.target.d/own.conf": "[Unit]\nWants=%p-x.service\n", dir + "paths-x.service": "[Service]\nExecStart=/opt/x\n",
+	}, nil)
+	want := map[string]string{
+		dir + "a.service": "user_unit a.service! /tmp/.evil /home/mira/b /run/user/1/c /var/tmp/d.so", dir + "paths.target.d/own.conf": "user_unit paths.target: own.conf?", dir + "paths-x.service": "user_unit paths-x.service /opt/x",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A unit in a home stands in the place of one that starts for everybody.
 func TestUnitsOfAUserInThePlaceOfOthersAreEnabled(t *testing.T) {
 	const service, dir = "[Service]\nExecStart=/opt/x\n", ".config/systemd/user/"

@@ -165,7 +165,7 @@ func keyHandlers(text string, sh *shellscript.Reader) []hook {
 func fileRules(text string, sh *shellscript.Reader) []hook {
 	var one hook
 	for line := range unitfile.Lines(text) {
-		if words := unitfile.Words(line); len(words) > 6 && strings.ContainsAny(words[0][:min(len(words[0]), 1)], "LC") && path.IsAbs(words[6]) && sh.Command(words[6:7]) != nil {
+		if words := new(unit).expand(unitfile.Words(line)); len(words) > 6 && strings.ContainsAny(words[0][:min(len(words[0]), 1)], "LC") && path.IsAbs(words[6]) && sh.Command(words[6:7]) != nil {
 			one.programs = append(one.programs, words[6])
 		}
 	}

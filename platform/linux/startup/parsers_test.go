@@ -123,8 +123,8 @@ func TestFilesOfSystemdAreReadAsItDoes(t *testing.T) {
 			t.Errorf("%q: %s", text, diff)
 		}
 	}
-	const rules = "# c\rL %h/t/a - - - - /opt/a\nL /t/b - - - - \\x2fopt\\x2fb\n"
-	if diff := cmp.Diff([]string{"/opt/a", "/opt/b"}, fileRules(rules, readerOf(rules))[0].programs); diff != "" {
+	const rules = "# c\rL %h/t/a - - - - /opt/a\nL /t/b - - - - \\x2fopt\\x2fb\nL /t/c - - - - %T/.c\n"
+	if diff := cmp.Diff([]string{"/opt/a", "/opt/b", "/tmp/.c"}, fileRules(rules, readerOf(rules))[0].programs); diff != "" {
 		t.Error(diff)
 	}
 	var u unit

@@ -3,9 +3,13 @@
 package startup
 
 import (
+	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
+	"sentinel/internal/userdb"
 	"sentinel/platform/linux/unitfile"
 	"sentinel/platform/unix/shellscript"
 )
@@ -22,9 +26,40 @@ type unit struct {
 	accepts          bool     // the socket starts an instance for each connection
 	source           string   // the file that a generator made it from
 	user             string
-	wants            []string // units that it has started with it
-	foreign          bool     // it has settings that [generated] does not list
-	size             int      // of its files
+	wants            []string          // units that it has started with it
+	foreign          bool              // it has settings that [generated] does not list
+	size             int               // of its files
+	specifiers       *strings.Replacer // nil is those of the system
+}
+
+// systemSpecifiers are the specifiers of units of the system that a path may begin with (systemd.unit(5)).
+var systemSpecifiers = sync.OnceValue(func() *strings.Replacer {
+	return strings.NewReplacer("%%", "%", "%T", "/tmp", "%V", "/var/tmp", "%t", "/run", "%h", "/root", "%E", "/etc", "%C", "/var/cache", "%S", "/var/lib", "%u", "root")
+})
+
+// specifiersOf are the same for the units of a user.
+func specifiersOf(u userdb.User) *strings.Replacer {
+	return strings.NewReplacer("%%", "%", "%T", "/tmp", "%V", "/var/tmp", "%t", path.Join(runtimePlace, strconv.Itoa(u.UID)),
+		"%h", u.Home, "%E", path.Join(u.Home, ".config"), "%C", path.Join(u.Home, ".cache"), "%S", path.Join(u.Home, ".local/state"), "%u", u.Name)
+}
+
+// nameSpecifiers are those that stand for parts of the name of a unit.
+func nameSpecifiers(name string) *strings.Replacer {
+	whole := strings.TrimSuffix(name, path.Ext(name))
+	prefix, instance, _ := strings.Cut(whole, "@")
+	return strings.NewReplacer("%%", "%%", "%n", name, "%N", whole, "%p", prefix, "%i", instance)
+}
+
+// expand replaces the specifiers of words that a unit has already been split into.
+func (u unit) expand(words []string) []string {
+	specifiers := u.specifiers
+	if specifiers == nil {
+		specifiers = systemSpecifiers()
+	}
+	for i := range words {
+		words[i] = specifiers.Replace(words[i])
+	}
+	return words
 }
 
 // commandSettings run programs, the main one first.
@@ -56,14 +91,14 @@ func (u *unit) read(name, text string) {
 		u.commands = map[string][]string{}
 	}
 	u.size += len(text)
-	own := ownSection(name)
+	own, names := ownSection(name), nameSpecifiers(name)
 	unitfile.Settings(text, func(section, name, value string) {
 		u.foreign = u.foreign || !isGenerated(name, value)
 		switch {
 		case section == "Unit" && name == "SourcePath":
 			u.source = value
 		case section == "Unit" && slices.Contains(wantSettings, name):
-			u.wants = append(u.wants, strings.Fields(value)...)
+			u.wants = append(u.wants, u.expand(strings.Fields(names.Replace(value)))...)
 		case section != own:
 		case slices.Contains(commandSettings, name):
 			if u.commands[name] = append(u.commands[name], value); value == "" {
@@ -96,11 +131,11 @@ func (u *unit) read(name, text string) {
 func (u unit) programs(sh *shellscript.Reader) ([]string, error) {
 	var list, loaded []string
 	for _, line := range u.environment {
-		loaded = append(loaded, sh.Environment(unitfile.Words(line))...)
+		loaded = append(loaded, sh.Environment(u.expand(unitfile.Words(line)))...)
 	}
 	for _, setting := range commandSettings {
 		for _, line := range u.commands[setting] {
-			list = append(list, execPrograms(line, sh)...)
+			list = append(list, sh.Command(u.expand(execWords(line)))...)
 		}
 	}
 	return shellscript.Once(append(list, loaded...)), sh.Err()
@@ -113,14 +148,14 @@ func loadedBy(text string, sh *shellscript.Reader) []string {
 	return list
 }
 
-// execPrograms returns the programs of a command line of systemd.service(5), without the characters
+// execWords returns the words of a command line of systemd.service(5), without the characters
 // that may stand before it.
-func execPrograms(line string, sh *shellscript.Reader) []string {
+func execWords(line string) []string {
 	rest := strings.TrimLeft(line, "-:+!|@")
 	renamed := strings.Contains(line[:len(line)-len(rest)], "@")
 	words := unitfile.Words(rest)
 	if renamed && len(words) > 1 { // the second word is the name that it gets
 		words = append(words[:1], words[2:]...)
 	}
-	return sh.Command(words)
+	return words
 }

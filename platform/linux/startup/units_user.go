@@ -16,15 +16,17 @@ import (
 
 // A manager is what the service manager of a user starts, of all directories of the user.
 type manager struct {
-	user    userdb.User
-	files   map[string]file     // by their names
-	first   map[string]file     // by the names of units: of those in several directories, the first
-	parsed  map[string]unit     // by the names of files, which many timers may name
-	runs    map[string][]string // the programs of those
-	enabled map[string]bool
-	wanted  map[string]bool // by files of the user, which may be in effect or not
-	size    int             // of its directories
-	cut     bool            // not all directories were read whole
+	user userdb.User
+	// specifiers are those of the units of the user.
+	specifiers *strings.Replacer
+	files      map[string]file     // by their names
+	first      map[string]file     // by the names of units: of those in several directories, the first
+	parsed     map[string]unit     // by the names of files, which many timers may name
+	runs       map[string][]string // the programs of those
+	enabled    map[string]bool
+	wanted     map[string]bool // by files of the user, which may be in effect or not
+	size       int             // of its directories
+	cut        bool            // not all directories were read whole
 }
 
 // take adds the units of a home, or of a runtime directory.
@@ -57,13 +59,14 @@ func (m *manager) find(unit, beside string) (file, bool) {
 
 // newManager returns that of a user of whom nothing is known yet.
 func newManager(u userdb.User) *manager {
-	return &manager{user: u, files: map[string]file{}, parsed: map[string]unit{}, runs: map[string][]string{}, enabled: map[string]bool{}, wanted: map[string]bool{}}
+	return &manager{user: u, specifiers: specifiersOf(u), files: map[string]file{}, parsed: map[string]unit{}, runs: map[string][]string{}, enabled: map[string]bool{}, wanted: map[string]bool{}}
 }
 
 // parse returns what a file says of a unit.
 func (s *survey) parse(m *manager, unitName string, f file) unit {
 	u, ok := m.parsed[f.name]
 	if !ok {
+		u.specifiers = m.specifiers
 		u.read(unitName, s.text(f))
 		m.parsed[f.name] = u
 	}
