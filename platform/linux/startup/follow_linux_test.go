@@ -15,7 +15,7 @@ import (
 func TestNoLinkOfProcIsFollowed(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"x.service": "", "d/": ""})
 	for place, want := range map[string]error{root: nil, "/proc/self/root" + root: unix.ELOOP} {
-		s, set := newSurvey(Parts{Root: place}), newUnitSet()
+		s, set := newSurvey(Parts{Root: place}), newUnitSet(commonSpecifiers())
 		if _, err := s.resolve("/x.service"); !errors.Is(err, want) {
 			t.Errorf("%s: %v", place, err)
 		}

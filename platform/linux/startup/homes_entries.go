@@ -71,9 +71,10 @@ func (s *survey) homeFile(u userdb.User, d homeDir, f file) {
 		return
 	case startup.ShellStart: // "*" of a shell stands for what editors leave as well
 		e.Enabled = new(!strings.HasPrefix(e.Name, "."))
-		programs = sourcedPrograms([]byte(s.text(f)), s.shell(f))
 		if d.path == environmentDir {
 			programs = loadedBy(s.text(f), s.shell(f))
+		} else {
+			programs = sourcedPrograms([]byte(s.text(f)), s.shell(f))
 		}
 	case startup.Autostart:
 		e, programs = autostart(e.Name, s.text(f), s.shell(f))
@@ -81,7 +82,7 @@ func (s *survey) homeFile(u userdb.User, d homeDir, f file) {
 	case startup.DBusService:
 		e, programs = busService(e.Name, u.Name, s.text(f), s.shell(f))
 	case startup.FileRule:
-		programs = fileRules(s.text(f), s.shell(f))[0].programs
+		programs = placedBy(s.text(f), specifiersOf(u), s.shell(f))
 	case startup.UserUnit: // what the container runs is in its image
 	default:
 		programs = sourcedPrograms([]byte(s.text(f)), s.shell(f))

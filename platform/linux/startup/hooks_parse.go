@@ -161,15 +161,22 @@ func keyHandlers(text string, sh *shellscript.Reader) []hook {
 	return list
 }
 
-// fileRules takes a file for one hook. What its rules make run is what they link to or copy.
-func fileRules(text string, sh *shellscript.Reader) []hook {
-	var one hook
+// fileRules takes a file for one hook.
+func fileRules(specifiers func() *strings.Replacer) func(string, *shellscript.Reader) []hook {
+	return func(text string, sh *shellscript.Reader) []hook {
+		return []hook{{programs: placedBy(text, specifiers(), sh)}}
+	}
+}
+
+// placedBy returns what the rules of a file of tmpfiles.d(5) link to or copy, which is what they make run.
+func placedBy(text string, specifiers *strings.Replacer, sh *shellscript.Reader) (list []string) {
 	for line := range unitfile.Lines(text) {
-		if words := new(unit).expand(unitfile.Words(line)); len(words) > 6 && strings.ContainsAny(words[0][:min(len(words[0]), 1)], "LC") && path.IsAbs(words[6]) && sh.Command(words[6:7]) != nil {
-			one.programs = append(one.programs, words[6])
+		words := expand(unitfile.Words(line), specifiers)
+		if len(words) > 6 && strings.ContainsAny(words[0][:min(len(words[0]), 1)], "LC") && path.IsAbs(words[6]) && sh.Command(words[6:7]) != nil {
+			list = append(list, words[6])
 		}
 	}
-	return []hook{one}
+	return list
 }
 
 // pluginDir is where sudo looks for a plugin without a directory.

@@ -11,10 +11,10 @@ import (
 )
 
 // mailPrograms finds the programs that mail is given to: each "|PROGRAM" of a line, behind a name or not.
-// A file whose first line says so is a filter, which is one hook.
+// A file whose first line says so is a filter, and one hook.
 func mailPrograms(text string, sh *shellscript.Reader) []hook {
 	if mailFilter.Get().MatchString(text) {
-		return []hook{{name: "filter", line: 1, content: text, programs: filterPrograms(text, sh)}}
+		return []hook{{programs: filterPrograms(text, sh)}}
 	}
 	var list []hook
 	eachLine(text, func(number int, line string, _ []string) {

@@ -124,7 +124,7 @@ func TestFilesOfSystemdAreReadAsItDoes(t *testing.T) {
 		}
 	}
 	const rules = "# c\rL %h/t/a - - - - /opt/a\nL /t/b - - - - \\x2fopt\\x2fb\nL /t/c - - - - %T/.c\n"
-	if diff := cmp.Diff([]string{"/opt/a", "/opt/b", "/tmp/.c"}, fileRules(rules, readerOf(rules))[0].programs); diff != "" {
+	if diff := cmp.Diff([]string{"/opt/a", "/opt/b", "/tmp/.c"}, placedBy(rules, systemSpecifiers(), readerOf(rules))); diff != "" {
 		t.Error(diff)
 	}
 	var u unit
@@ -180,8 +180,8 @@ func TestEachHookOfAFileIsFound(t *testing.T) {
 		{mailPrograms, "a: |/opt/a x, |\"/opt/b y\", z\n# |/opt/no\n\"|IFS=' ' && exec /opt/c \\\"-f, x\\\" || exit 75 #u\"", []string{"1 a: /opt/a /opt/b", "3 : /opt/c"}},
 		{mailPrograms, `"|\"/opt/d\" x"`, []string{"1 : /opt/d"}},
 		{mailPrograms, `"|/opt/open`, []string{"1 : /opt/open"}},
-		{mailPrograms, "#  Exim filter\nif $h_subject: contains \"x\" then pipe \"/opt/f \\\"a b\\\"\" endif\npipe /opt/g\nlogwrite ${run{/opt/h x}}\n", []string{"1 filter: /opt/f /opt/g /opt/h"}},
-		{mailPrograms, "# Sieve filter\nkeep;\n", []string{"1 filter: "}},
+		{mailPrograms, "#  Exim filter\nif $h_subject: contains \"x\" then pipe \"/opt/f \\\"a b\\\"\" endif\npipe /opt/g\nlogwrite ${run{/opt/h x}}\n", []string{"0 : /opt/f /opt/g /opt/h"}},
+		{mailPrograms, "# Sieve filter\nkeep;\n", []string{"0 : "}},
 		{xinetdServices, "service a\n{\n\tserver = /opt/a\n}\nservice b\n{\n\tdisable = yes\n\tserver = /opt/b\n}\nservice c\n{\n\tdisable = no\n\tserver=/opt/c x\n}\n", []string{"1 a: /opt/a", "10 c: /opt/c"}},
 		{xinetdServices, "defaults\n{\n\tdisable = yes\n}\nservice a\n{\n\tserver = /opt/a\n", []string{"5 a: /opt/a"}},
 		{logrotateScripts, "/x {\n\tpostrotate\n\t\tprerotate x\n\t\t/opt/a\n\tendscript\n}\n", []string{"2 postrotate: prerotate /opt/a"}},

@@ -134,3 +134,17 @@ func TestVariablesOfJobsAreTold(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Where a program is without links is told beside its name.
+func TestAProgramBehindALinkIsToldWithBoth(t *testing.T) {
+	root := planted(t, map[string]string{
+		"etc/passwd": "mira:x:1000:1000::/home/mira:/bin/sh\n", "home/mira/.bashrc": "/home/mira/x\n", "tmp/.evil": "",
+	}, map[string]string{"home/mira/x": "/tmp/.evil"})
+	var got []startup.Program
+	for _, e := range surveyed(t, root, nil).Entries {
+		got = append(got, e.Programs...)
+	}
+	if len(got) != 1 || got[0].Path != "/home/mira/x" || got[0].Real != "/tmp/.evil" {
+		t.Errorf("%+v", got)
+	}
+}

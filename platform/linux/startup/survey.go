@@ -75,7 +75,7 @@ type entry struct {
 }
 
 func newSurvey(p Parts) *survey {
-	return &survey{Parts: p, forUsers: newUnitSet(), byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}, missed: map[string]bool{}, places: map[string]string{}, overlooked: map[string]bool{}, own: map[string][]*entry{}, proc: procfs.New(p.Root), readers: map[string]*shellscript.Reader{}}
+	return &survey{Parts: p, forUsers: newUnitSet(nil), byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}, missed: map[string]bool{}, places: map[string]string{}, overlooked: map[string]bool{}, own: map[string][]*entry{}, proc: procfs.New(p.Root), readers: map[string]*shellscript.Reader{}}
 }
 
 func (s *survey) path(name string) string { return filepath.Join(s.Root, name) }

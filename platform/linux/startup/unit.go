@@ -3,6 +3,7 @@
 package startup
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strconv"
@@ -29,18 +30,26 @@ type unit struct {
 	wants            []string          // units that it has started with it
 	foreign          bool              // it has settings that [generated] does not list
 	size             int               // of its files
-	specifiers       *strings.Replacer // nil is those of the system
+	specifiers       *strings.Replacer // of its manager; nil is the common ones
 }
 
-// systemSpecifiers are the specifiers of units of the system that a path may begin with (systemd.unit(5)).
-var systemSpecifiers = sync.OnceValue(func() *strings.Replacer {
-	return strings.NewReplacer("%%", "%", "%T", "/tmp", "%V", "/var/tmp", "%t", "/run", "%h", "/root", "%E", "/etc", "%C", "/var/cache", "%S", "/var/lib", "%u", "root")
-})
+// A specifier stands for something in a path (systemd.unit(5)). commonSpecifiers mean the same to every manager, and
+// systemSpecifiers are those of the system's.
+var (
+	commonSpecifiers = sync.OnceValue(func() *strings.Replacer { return specifiers() })
+	systemSpecifiers = sync.OnceValue(func() *strings.Replacer {
+		return specifiers("%t", "/run", "%h", "/root", "%E", "/etc", "%C", "/var/cache", "%S", "/var/lib", "%u", "root")
+	})
+)
 
-// specifiersOf are the same for the units of a user.
+// specifiersOf are those of the manager of a user.
 func specifiersOf(u userdb.User) *strings.Replacer {
-	return strings.NewReplacer("%%", "%", "%T", "/tmp", "%V", "/var/tmp", "%t", path.Join(runtimePlace, strconv.Itoa(u.UID)),
-		"%h", u.Home, "%E", path.Join(u.Home, ".config"), "%C", path.Join(u.Home, ".cache"), "%S", path.Join(u.Home, ".local/state"), "%u", u.Name)
+	return specifiers("%t", path.Join(runtimePlace, strconv.Itoa(u.UID)), "%h", u.Home, "%u", u.Name,
+		"%E", path.Join(u.Home, ".config"), "%C", path.Join(u.Home, ".cache"), "%S", path.Join(u.Home, ".local/state"))
+}
+
+func specifiers(more ...string) *strings.Replacer {
+	return strings.NewReplacer(append([]string{"%%", "%", "%T", "/tmp", "%V", "/var/tmp"}, more...)...)
 }
 
 // nameSpecifiers are those that stand for parts of the name of a unit.
@@ -50,12 +59,9 @@ func nameSpecifiers(name string) *strings.Replacer {
 	return strings.NewReplacer("%%", "%%", "%n", name, "%N", whole, "%p", prefix, "%i", instance)
 }
 
-// expand replaces the specifiers of words that a unit has already been split into.
-func (u unit) expand(words []string) []string {
-	specifiers := u.specifiers
-	if specifiers == nil {
-		specifiers = systemSpecifiers()
-	}
+// expand replaces the specifiers of words; nil is the common ones.
+func expand(words []string, specifiers *strings.Replacer) []string {
+	specifiers = cmp.Or(specifiers, commonSpecifiers())
 	for i := range words {
 		words[i] = specifiers.Replace(words[i])
 	}
@@ -86,19 +92,19 @@ func ownSection(name string) string {
 // read takes the settings of a file of a unit over those that were read before. An empty value clears
 // a list. What stands in sections of other kinds, or in those for others to read ("X-"), counts for
 // nothing.
-func (u *unit) read(name, text string) {
+func (u *unit) read(unitName, text string) {
 	if u.commands == nil {
 		u.commands = map[string][]string{}
 	}
 	u.size += len(text)
-	own, names := ownSection(name), nameSpecifiers(name)
+	own := ownSection(unitName)
 	unitfile.Settings(text, func(section, name, value string) {
 		u.foreign = u.foreign || !isGenerated(name, value)
 		switch {
 		case section == "Unit" && name == "SourcePath":
 			u.source = value
 		case section == "Unit" && slices.Contains(wantSettings, name):
-			u.wants = append(u.wants, u.expand(strings.Fields(names.Replace(value)))...)
+			u.wants = append(u.wants, expand(strings.Fields(nameSpecifiers(unitName).Replace(value)), u.specifiers)...)
 		case section != own:
 		case slices.Contains(commandSettings, name):
 			if u.commands[name] = append(u.commands[name], value); value == "" {
@@ -131,11 +137,11 @@ func (u *unit) read(name, text string) {
 func (u unit) programs(sh *shellscript.Reader) ([]string, error) {
 	var list, loaded []string
 	for _, line := range u.environment {
-		loaded = append(loaded, sh.Environment(u.expand(unitfile.Words(line)))...)
+		loaded = append(loaded, sh.Environment(expand(unitfile.Words(line), u.specifiers))...)
 	}
 	for _, setting := range commandSettings {
 		for _, line := range u.commands[setting] {
-			list = append(list, sh.Command(u.expand(execWords(line)))...)
+			list = append(list, sh.Command(expand(execWords(line), u.specifiers))...)
 		}
 	}
 	return shellscript.Once(append(list, loaded...)), sh.Err()

@@ -47,10 +47,12 @@ type unitSet struct {
 	dirs    map[string]bool // those of units, without links
 	linked  map[string]bool // by name: the file is elsewhere than in those
 	absent  map[string]bool // have no file here, and another unit would have them started
+	// specifiers are those of the manager.
+	specifiers *strings.Replacer
 }
 
-func newUnitSet() *unitSet {
-	return &unitSet{files: map[string]string{}, masked: map[string]bool{}, enabled: map[string]bool{}, own: map[string]bool{}, dropIns: map[string][]string{}, dirs: map[string]bool{}, linked: map[string]bool{}, absent: map[string]bool{}}
+func newUnitSet(specifiers *strings.Replacer) *unitSet {
+	return &unitSet{specifiers: specifiers, files: map[string]string{}, masked: map[string]bool{}, enabled: map[string]bool{}, own: map[string]bool{}, dropIns: map[string][]string{}, dirs: map[string]bool{}, linked: map[string]bool{}, absent: map[string]bool{}}
 }
 
 // unitKinds are the units that start something. Those of mounts and swap run a program of the system, and
@@ -73,7 +75,7 @@ var (
 
 // units finds what systemd starts, for the system and for every user.
 func (s *survey) units() {
-	system, user := newUnitSet(), newUnitSet()
+	system, user := newUnitSet(systemSpecifiers()), newUnitSet(commonSpecifiers())
 	s.scan(system, systemUnits)
 	s.scan(user, userUnits)
 	for _, unit := range s.udevWants() {
@@ -220,7 +222,9 @@ func (s *survey) wanted(set *unitSet, names []string) (more []string) {
 	for queue := names; len(queue) > 0; queue = queue[1:] {
 		for _, name := range s.effective(set, queue[0]).wants {
 			file, _ := set.find(name)
-			set.absent[name] = file == ""
+			if file == "" {
+				set.absent[name] = true
+			}
 			sure := set.enabled[queue[0]] || slices.Contains(started, queue[0])
 			if file == "" || set.masked[name] || known[name] && (set.enabled[name] || !sure) {
 				continue
@@ -303,7 +307,7 @@ func activated(name string, u unit) string {
 
 // effective is a unit with its drop-ins.
 func (s *survey) effective(set *unitSet, name string) unit {
-	var u unit
+	u := unit{specifiers: set.specifiers}
 	from, names := set.find(name)
 	if f, ok := s.open(from); from != "" && ok {
 		u.read(name, s.text(f))
@@ -378,7 +382,7 @@ func (s *survey) dropInEntries(set *unitSet, kind startup.Kind) {
 			if !ok {
 				continue
 			}
-			var u unit
+			u := unit{specifiers: set.specifiers}
 			u.read(name, s.text(f))
 			e := startup.Entry{Kind: startup.DropIn, Name: name + ": " + path.Base(file), Identity: name, When: strings.Join(u.triggers, ", "), User: u.user}
 			if kind != "" {

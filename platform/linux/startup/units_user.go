@@ -16,9 +16,8 @@ import (
 
 // A manager is what the service manager of a user starts, of all directories of the user.
 type manager struct {
-	user userdb.User
-	// specifiers are those of the units of the user.
-	specifiers *strings.Replacer
+	user       userdb.User
+	specifiers *strings.Replacer   // of its units
 	files      map[string]file     // by their names
 	first      map[string]file     // by the names of units: of those in several directories, the first
 	parsed     map[string]unit     // by the names of files, which many timers may name
@@ -167,11 +166,7 @@ func (m *manager) join(everybody *unitSet) {
 	for _, name := range filesOf(slices.Collect(maps.Keys(everybody.enabled))) {
 		m.enabled[name] = true
 	}
-	for name, absent := range everybody.absent {
-		if absent {
-			m.want([]string{name})
-		}
-	}
+	m.want(slices.Collect(maps.Keys(everybody.absent)))
 }
 
 // filesOf are the names of the files of units.
@@ -253,8 +248,8 @@ func isCondition(line string) bool {
 // are filled in at the start.
 func (s *survey) sameCommand(line, desktop string) bool {
 	var words []string
-	unitfile.Settings(desktop, func(section, key, value string) {
-		if section == "Desktop Entry" && key == "Exec" {
+	desktopSettings(desktop, "Desktop Entry", func(key, value string) {
+		if key == "Exec" {
 			words = slices.DeleteFunc(unitfile.Words(value), func(w string) bool { return len(w) == 2 && w[0] == '%' })
 		}
 	})

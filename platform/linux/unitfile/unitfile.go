@@ -7,6 +7,8 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+
+	"sentinel/platform/unix/shellscript"
 )
 
 // maxJoined bounds a line that goes on in the next, in bytes.
@@ -170,28 +172,8 @@ func Variables(text string, use func(name, value string)) {
 			continue
 		}
 		if name, value, ok := strings.Cut(joined.String()+line, "="); ok {
-			use(strings.TrimSpace(name), unquoted(strings.TrimSpace(value)))
+			use(strings.TrimSpace(name), shellscript.Unquoted(strings.TrimSpace(value)))
 		}
 		joined.Reset()
 	}
-}
-
-// unquoted is a value without its quotes, and without the backslashes that stand before another character.
-func unquoted(value string) string {
-	var b strings.Builder
-	quote := byte(0)
-	for i := 0; i < len(value); i++ {
-		switch c := value[i]; {
-		case c == quote && quote != 0:
-			quote = 0
-		case quote == 0 && (c == '"' || c == '\''):
-			quote = c
-		case c == '\\' && quote != '\'' && i+1 < len(value):
-			i++
-			b.WriteByte(value[i])
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
 }

@@ -56,8 +56,8 @@ func TestVariablesOfAFile(t *testing.T) {
 		"# A=1\n;B=2\n C = \"x y\" \nno\nD='z'\n=e\nF=\n": {"C=x y", "D=z", "=e", "F="},
 		"# c\rA=1\r; it's the editor\rB=2\x00C=3":         {"A=1", "B=2", "C=3"},
 		"A=<<E\nB=2\n": {"A=<<E", "B=2"},
-		"A=\\\n/x\\\n/y\nB=z\\\\\nC=1\n# c\\\nD=2\n":      {"A=/x/y", `B=z\`, "C=1", "D=2"},
-		"A=\"/t\"m'p/'\\x\\ y\nB='a\\b'\nC=\"open\nD=2\n": {"A=/tmp/x y", `B=a\b`, "C=open", "D=2"},
+		"A=\\\n/x\\\n/y\nB=z\\\\\nC=1\n# c\\\nD=2\n":                      {"A=/x/y", `B=z\`, "C=1", "D=2"},
+		"A=\"/t\"m'p/'\\x\\ y\nB='a\\b'\nE=\"a\\b\\\"\"\nC=\"open\nD=2\n": {"A=/tmp/x y", `B=a\b`, `E=a\b"`, "C=open", "D=2"},
 	} {
 		var got []string
 		Variables(text, func(name, value string) { got = append(got, name+"="+value) })

@@ -3,7 +3,6 @@
 package updates
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"strconv"
@@ -22,11 +21,7 @@ const longestRow = 4 << 10
 // goes through it package by package, which takes three times as long for what has been said: it is ended before that.
 func (apt) plan(ctx context.Context, m machine) (aptPlan, error) {
 	plan := aptPlan{updates: []updates.Package{}}
-	size := 0
-	lines := sysexec.Lines{Longest: longestRow, Line: func(line []byte, _ bool) bool {
-		size += len(line)
-		return plan.read(string(line)) && size <= maxOutput
-	}}
+	lines := sysexec.Lines{Longest: longestRow, Line: plan.read}
 	args := []string{"-s", "-q=1", "-V", "-o", "Debug::NoLocking=1", "-o", "APT::Get::Show-Upgraded=1", "dist-upgrade"}
 	r, err := m.run(ctx, sysexec.Command{Path: "/usr/bin/apt-get", Args: args, Timeout: mainLimit, OnStdout: lines.Add})
 	switch {
@@ -47,8 +42,9 @@ type aptPlan struct {
 	kept    []updates.Withheld // the reason is not known yet
 	phased  []updates.Withheld // if apt lists them separately
 
-	heading string // of the list that is being read
-	sums    []string
+	heading string   // of the list that is being read
+	sums    []string // as [aptSums] finds them; nil before they come
+	size    int      // bytes that were read
 }
 
 // aptSums is the line under the lists.
@@ -69,25 +65,18 @@ func (p *aptPlan) whole() bool {
 	return len(p.updates) == n[0]+n[2] && p.extra == updates.Extra{Installs: n[1], Removes: n[3]}
 }
 
-// parseAptPlan reads the lists of a simulated dist-upgrade, up to their sums.
-func parseAptPlan(out []byte) aptPlan {
-	plan := aptPlan{updates: []updates.Package{}}
-	for line := range bytes.Lines(out) {
-		if !plan.read(strings.TrimRight(string(line), "\r\n")) {
-			break
-		}
+// read reads a line, as [sysexec.Lines] has it. It returns false once the plan is whole, or longer than any.
+func (p *aptPlan) read(line []byte, _ bool) bool {
+	text := string(line)
+	if p.size += len(text); p.size > maxOutput {
+		return false
 	}
-	return plan
-}
-
-// read reads a line. It returns false once the plan is whole.
-func (p *aptPlan) read(line string) bool {
-	if strings.HasPrefix(line, " ") {
-		p.row(line)
+	if strings.HasPrefix(text, " ") {
+		p.row(text)
 		return true
 	}
-	p.heading = line
-	p.sums = aptSums.Get().FindStringSubmatch(line)
+	p.heading = text
+	p.sums = aptSums.Get().FindStringSubmatch(text)
 	return p.sums == nil
 }
 

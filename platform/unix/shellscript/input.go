@@ -55,27 +55,6 @@ func (s *scanner) redirect() {
 	s.behind = s.at + 1
 }
 
-// literal is the end word of a here-document: without blanks before it and without its quotes, and with what would be
-// expanded elsewhere as it stands.
-func literal(text string) string {
-	var b strings.Builder
-	text = strings.TrimLeft(strings.ReplaceAll(text, "\\\n", ""), " \t")
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\' && i+1 < len(text):
-			i++
-			b.WriteByte(text[i])
-		case c == '"' || c == '\'':
-			end := max(0, strings.IndexByte(text[i+1:], c))
-			b.WriteString(text[i+1 : i+1+end])
-			i += end + 1
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
 // documents passes over the here-documents that begin after a newline, but for their substitutions. One without an
 // end is read on as commands, too: shells differ in what begins one.
 func (s *scanner) documents() {

@@ -60,3 +60,24 @@ func (s *scanner) double() {
 	}
 	s.doubled = false
 }
+
+// Unquoted is a word without its quotes, and without the backslashes that stand for what follows them; what would be
+// expanded stays as it is.
+func Unquoted(word string) string {
+	var b strings.Builder
+	quote := byte(0)
+	for i := 0; i < len(word); i++ {
+		switch c := word[i]; {
+		case c == quote && quote != 0:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		case c == '\\' && i+1 < len(word) && (quote == 0 || quote == '"' && strings.IndexByte("$`\"\\", word[i+1]) >= 0):
+			i++
+			b.WriteByte(word[i])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}

@@ -138,10 +138,16 @@ func (s *scanner) endWord() {
 	case hereString:
 		s.command.input = word
 	case hereDocument, tabbedDocument:
-		s.here = append(s.here, document{literal(s.text[s.behind:min(s.at, len(s.text))]), target == tabbedDocument, quoted, s.command})
+		s.here = append(s.here, document{s.endOfDocument(), target == tabbedDocument, quoted, s.command})
 	default:
 		s.take(word)
 	}
+}
+
+// endOfDocument is the word behind the operator of a here-document, in which nothing is expanded.
+func (s *scanner) endOfDocument() string {
+	text := s.text[s.behind:min(s.at, len(s.text))]
+	return Unquoted(strings.TrimLeft(strings.ReplaceAll(text, "\\\n", ""), " \t"))
 }
 
 // take adds a word to the command, unless it begins or ends a case.
