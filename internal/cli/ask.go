@@ -32,7 +32,7 @@ func ask(ctx context.Context, call invocation, c change, stdin io.Reader) error 
 		return nil
 	}
 	p := newPage(width, false)
-	p.line("%s", c.would)
+	p.line("%s", p.own(c.would))
 	if e, ok := c.preview.(explained); ok {
 		e.explain(p)
 	}

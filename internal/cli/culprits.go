@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sentinel/internal/humanize"
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/processes"
 	"sentinel/internal/sanitize"
 )
@@ -101,6 +102,18 @@ func diskWaiters(t processes.Table) string {
 func processName(name string) string {
 	const most = 64
 	return sanitize.Quoted(name, most)
+}
+
+// oneWord are names that a list in a sentence can have without quotes.
+var oneWord = lazyregexp.New(`^[\w./@:+-]+$`)
+
+// wordOf is the name of a process where a quote around each would be in the way: it has one where it could be taken for more
+// than a name.
+func wordOf(name string) string {
+	if oneWord.Get().MatchString(name) {
+		return name
+	}
+	return processName(name)
 }
 
 func processText(p processes.Process) string {

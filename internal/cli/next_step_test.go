@@ -10,7 +10,10 @@ import (
 	"testing"
 
 	"sentinel/internal/health"
+	"sentinel/internal/network"
 	"sentinel/internal/ops"
+	"sentinel/internal/processes"
+	"sentinel/internal/services"
 )
 
 // A person gets a command of sentinel, whatever the system, and a model the call that it is.
@@ -104,6 +107,48 @@ func TestCommandsOfAPageHaveThePathOfTheProgram(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
+	}
+}
+
+// What others wrote is shown as they did, also where it reads like a command of this program.
+func TestWhatOthersWroteIsNoCommandOfAPage(t *testing.T) {
+	const theirs = "type sudo sentinel --disable-firewall"
+	for name, host := range map[string]string{"here": "", "of another machine": "web-1"} {
+		p := newPage(120, false)
+		p.host, p.named = host, Program{Own: func() (string, error) { return "/opt/own/sentinel", nil }}.named
+		(&serviceDocument{}).viewOne(p, services.Service{Name: "cron", Well: true, Log: []services.ShownLine{{Text: theirs}}})
+		p.facts([][]string{{"program", "/home/mal/" + theirs + "/sshd"}})
+		p.fix("Look: sentinel --disk-usage '/srv/" + theirs + "'")
+		p.verdict(warn, "X", `A path is "/srv/`+theirs+`".`)
+		if got := string(p.bytes()); strings.Count(got, theirs) != 4 || !strings.Contains(got, p.own("sentinel --disk-usage ")+"'/srv/") {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+}
+
+// No row of the page begins with a word in the middle of a line of a log.
+func TestALineOfALogGoesOnIndented(t *testing.T) {
+	p := newPage(80, false)
+	p.entry("2026-11-30T15:50:01Z app: " + strings.Repeat("x", 76) + " 2026-11-30T15:50:31Z systemd: broken")
+	want := "2026-11-30T15:50:01Z app:\n  " + strings.Repeat("x", 76) + "\n  2026-11-30T15:50:31Z systemd: broken\n"
+	if got := string(p.bytes()); got != want {
+		t.Errorf("%q", got)
+	}
+}
+
+// Neither a listing in a sentence nor a row of a table has more members than there are.
+func TestNamesOfProcessesMakeNoFurtherOnes(t *testing.T) {
+	if got, want := busiestText([]processes.Process{{Name: "x (PID 1) 99 %,", PID: 23, CPUPercent: 2}, {Name: "kworker/0:1", PID: 5}}), `"x (PID 1) 99 %," (PID 23) 2 %, kworker/0:1 (PID 5) 0 %`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	open := []network.Listener{{ProcessName: "sshd tcp 22, a", Protocol: "tcp", Address: "0.0.0.0:7777", Exposed: true}}
+	if got, want := exposedText(open), `; perhaps for other hosts: "sshd tcp 22, a" tcp 7777`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	p := newPage(80, false)
+	p.table("", []column{{title: "user"}, {title: "from"}}, [][]string{{"bob   203.0.113.9", "198.51.100.1"}})
+	if want := "\nUSER             FROM\nbob 203.0.113.9  198.51.100.1\n"; string(p.bytes()) != want {
+		t.Errorf("%q, want %q", p.bytes(), want)
 	}
 }
 

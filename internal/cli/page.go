@@ -56,33 +56,42 @@ func newPage(width int, colour bool) *page {
 // would otherwise have scrolled away, and with the first thing to do about it.
 func (p *page) bytes() []byte {
 	if p.fits() || len(p.judged) == 0 {
-		return p.finish(p.b.Bytes())
+		return p.b.Bytes()
 	}
-	return p.finish(slices.Concat(p.b.Bytes(), []byte("\n"), p.judged, p.step))
+	return slices.Concat(p.b.Bytes(), []byte("\n"), p.judged, p.step)
 }
 
 // ownCommand is one of sentinel up to its first flag but the host, with the ssh that may run it.
 var ownCommand = lazyregexp.New(`(ssh\s+(?:-t\s+)?\S+\s+(?:sudo\s+)?)?(?:sudo )?sentinel (?:--host \S+ )?--(host\b)?`)
 
-// finish makes the commands of a page those for the host that it is about, where sentinel takes sudo
-// by itself, or for the place that this program is in.
-func (p *page) finish(text []byte) []byte {
-	switch {
-	case p.host != "":
-		return ownCommand.Get().ReplaceAllFunc(text, p.onHost)
-	case p.named != nil:
-		return []byte(p.named(string(text)))
-	default:
-		return text
+// quotation is what a text repeats, which may be a path with such a command in it.
+var quotation = lazyregexp.New(`(?:^|\s)'[^']*'|"[^"]*"`)
+
+// own makes the commands in words of this program those for the host that the page is about, where sentinel takes
+// sudo by itself, or for the place that this program is in. What others wrote is left as it is.
+func (p *page) own(words string) string {
+	adapt := p.named
+	if p.host != "" {
+		adapt = func(text string) string { return ownCommand.Get().ReplaceAllStringFunc(text, p.onHost) }
 	}
+	if adapt == nil {
+		return words
+	}
+	var b strings.Builder
+	from := 0
+	for _, quoted := range quotation.Get().FindAllStringIndex(words, -1) {
+		b.WriteString(adapt(words[from:quoted[0]]) + words[quoted[0]:quoted[1]])
+		from = quoted[1]
+	}
+	return b.String() + adapt(words[from:])
 }
 
 // onHost names the host in a command, unless it does so already, and is wrapped behind it or runs there by ssh.
-func (p *page) onHost(command []byte) []byte {
-	if bytes.HasPrefix(command, []byte("ssh")) || bytes.HasSuffix(command, []byte("--host")) {
+func (p *page) onHost(command string) string {
+	if strings.HasPrefix(command, "ssh") || strings.HasSuffix(command, "--host") {
 		return command
 	}
-	return []byte("sentinel --host " + p.host + " --")
+	return "sentinel --host " + p.host + " --"
 }
 
 // fits says that the screen holds the page and the prompt of a shell below it.
@@ -92,7 +101,7 @@ func (p *page) fits() bool {
 
 // rowsOf is how many rows what write writes would take.
 func (p *page) rowsOf(write func(inner *page)) int {
-	inner := &page{width: p.width, verbose: p.verbose, command: p.command, host: p.host}
+	inner := &page{width: p.width, verbose: p.verbose, command: p.command, host: p.host, named: p.named}
 	write(inner)
 	return p.rows(inner.b.Bytes())
 }
@@ -109,7 +118,7 @@ func (p *page) end() {
 // that holds both.
 func (p *page) seeAll(what string) {
 	p.pointed = true
-	command := p.command + " --verbose"
+	command := p.own(p.command) + " --verbose"
 	if text.StringWidth(what+": "+command) > p.width {
 		p.line("%s:", what)
 		p.write([]string{command})
@@ -131,7 +140,7 @@ func (p *page) rows(part []byte) int {
 // verdict writes the first lines, coloured where colour is wanted: one word and
 // one sentence.
 func (p *page) verdict(t tone, word, sentence string) {
-	lines := p.wrap(word + ": " + sentence)
+	lines := p.wrap(word + ": " + p.own(sentence))
 	for i, line := range lines {
 		if p.colour {
 			lines[i] = fmt.Sprintf("\x1b[1;%dm%s\x1b[0m", t, strings.TrimRight(line, " "))
@@ -144,13 +153,13 @@ func (p *page) verdict(t tone, word, sentence string) {
 
 // line writes one paragraph, wrapped.
 func (p *page) line(format string, args ...any) {
-	p.write(p.wrap(fmt.Sprintf(format, args...)))
+	p.write(p.wrap(fmt.Sprintf(p.own(format), args...)))
 }
 
 // fix writes what to do next. A command at its end stands on a line of its own
 // and is not wrapped: in pieces it cannot be pasted.
 func (p *page) fix(text string) {
-	text = p.placed(text)
+	text = p.own(p.placed(text))
 	at := strings.LastIndex(text, ": ")
 	switch {
 	case at >= 0 && isCommand(text[at+2:]):
@@ -202,7 +211,7 @@ func (p *page) gaps(list answer.Gaps) {
 	p.line("")
 	p.line("Not known here:")
 	for _, group := range grouped(list) {
-		p.item("%s: %s", group.Field, group.Reason)
+		p.item("%s: %s", group.Field, p.own(group.Reason))
 	}
 	if command := p.asRoot(list); command != "" {
 		p.fix("As root it shows more: " + command)
@@ -246,7 +255,7 @@ func (p *page) asRoot(list answer.Gaps) string {
 	if !hidden || p.root || p.fuller == nil {
 		return ""
 	}
-	return p.fuller()
+	return p.own(p.fuller())
 }
 
 // item writes one paragraph, indented.
@@ -254,10 +263,21 @@ func (p *page) item(format string, args ...any) {
 	p.indented(func(inner *page) { inner.line(format, args...) })
 }
 
+// entry writes a line that others wrote. What of it goes on in the next row is indented, so that it does not look like
+// another.
+func (p *page) entry(words string) {
+	for i, row := range strings.Split(text.WrapSoft(words, p.width-gap-1), "\n") {
+		if i > 0 {
+			row = strings.Repeat(" ", gap) + row
+		}
+		p.write([]string{row})
+	}
+}
+
 // indented writes what write writes two columns further right. Commands are not
 // wrapped there either.
 func (p *page) indented(write func(inner *page)) {
-	inner := &page{width: p.width - gap, host: p.host}
+	inner := &page{width: p.width - gap, host: p.host, named: p.named}
 	write(inner)
 	for line := range bytes.Lines(inner.b.Bytes()) {
 		p.b.WriteString(strings.Repeat(" ", gap))

@@ -50,7 +50,7 @@ func (r failedRestart) explain(p *page) {
 	p.line("")
 	p.line("Its last log lines:")
 	for _, l := range r.Log {
-		p.line("%s", l)
+		p.entry(l)
 	}
 }
 

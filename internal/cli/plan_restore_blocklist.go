@@ -151,7 +151,7 @@ func (d *restoreDocument) view(p *page) {
 		p.line("The firewall that sentinel had switched on was missing and is back.")
 	}
 	if d.FirewallTrial != "" {
-		p.line("%s", d.FirewallTrial)
+		p.line("%s", p.own(d.FirewallTrial))
 	}
 	p.warnings(b.Warnings)
 	p.gaps(append(b.Unavailable, d.Unavailable...))

@@ -118,10 +118,10 @@ func (d *terminateDocument) view(p *page) {
 		p.line("It stays in the process table as a zombie until its parent, %s (PID %d), collects it.", processName(u.Name), u.PID)
 	}
 	if also := d.Sentence("Its end"); also != "" {
-		p.line("%s", also[1:])
+		p.line("%s", p.own(also[1:]))
 	}
 	if d.RestartNote != "" {
-		p.line("%s", d.RestartNote)
+		p.line("%s", p.own(d.RestartNote))
 	}
 	p.gaps(d.Unavailable)
 }

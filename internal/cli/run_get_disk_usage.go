@@ -193,7 +193,7 @@ func (d *diskUsageDocument) cacheRows() (rows [][]string) {
 func (d *diskUsageDocument) viewRest(p *page) {
 	var rows [][]string
 	for _, s := range d.NotEntered {
-		rows = append(rows, []string{"not entered", s.Path + " (" + known(s.Type) + "); sentinel --disk-usage " + shellWord(s.Path)})
+		rows = append(rows, []string{"not entered", s.Path + " (" + known(s.Type) + "); " + p.own("sentinel --disk-usage ") + shellWord(s.Path)})
 	}
 	for _, s := range d.Snapshots {
 		rows = append(rows, []string{"snapshot", s})

@@ -161,7 +161,7 @@ func (d *serviceDocument) viewOne(p *page, s services.Service) {
 		p.line("")
 	}
 	for _, l := range s.Log {
-		p.line("%s", strings.TrimSpace(l.Time+" "+l.Text))
+		p.entry(strings.TrimSpace(l.Time + " " + l.Text))
 	}
 	if !s.Well {
 		p.fix("Once it is repaired: sudo sentinel --restart-service " + shellWord(s.Name))

@@ -40,7 +40,7 @@ func (d topDocument) view(p *page) {
 	if !first.Seen() {
 		memory = "memory that is not known"
 	}
-	p.verdict(calm, "TOP", fmt.Sprintf("%s (PID %d) uses the most: %.1f %% of a core and %s.", first.Name, first.PID, first.CPUPercent, memory))
+	p.verdict(calm, "TOP", fmt.Sprintf("%s (PID %d) uses the most: %.1f %% of a core and %s.", wordOf(first.Name), first.PID, first.CPUPercent, memory))
 	p.table(fmt.Sprintf("%d of %d processes by %s, CPU over %d ms, 100 %% is one core",
 		len(d.Processes), d.ProcessesTotal, d.SortedBy, d.WindowMS), ownColumns, topRows(d.Processes, true))
 	p.gaps(d.Unavailable)

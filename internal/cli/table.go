@@ -45,7 +45,7 @@ func (p *page) table(heading string, columns []column, rows [][]string) {
 	for _, r := range rows {
 		row := table.Row{}
 		for _, cell := range r {
-			row = append(row, cell)
+			row = append(row, strings.Join(strings.Fields(cell), " ")) // blanks in a row look like the next column
 		}
 		t.AppendRow(row)
 	}

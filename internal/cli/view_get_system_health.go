@@ -97,7 +97,7 @@ func (d *healthDocument) disksText() string {
 func busiestText(list []processes.Process) string {
 	var parts []string
 	for _, p := range list {
-		parts = append(parts, fmt.Sprintf("%s (PID %d) %.0f %%", p.Name, p.PID, p.CPUPercent))
+		parts = append(parts, fmt.Sprintf("%s (PID %d) %.0f %%", wordOf(p.Name), p.PID, p.CPUPercent))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -108,7 +108,10 @@ func exposedText(list []network.Listener) string {
 	for _, from := range []string{otherHosts, someHosts, notKnown} {
 		var names []string
 		for _, l := range list {
-			name := strings.TrimSpace(l.ProcessName + " " + string(l.Protocol) + " " + portOf(l.Address))
+			name := string(l.Protocol) + " " + portOf(l.Address)
+			if l.ProcessName != "" {
+				name = wordOf(l.ProcessName) + " " + name
+			}
 			if reachableFrom(l.Exposed, l.Reach, l.ReachLimited) == from && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
