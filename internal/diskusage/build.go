@@ -9,11 +9,11 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/humanize"
 	"sentinel/internal/sanitize"
+	"sentinel/internal/timespec"
 )
 
 // Rows of the lists unless more is asked for.
@@ -118,7 +118,7 @@ func cut[T any](u *Usage, list []T, rows int) []T {
 
 func (u *Usage) addFiles(list []FoundFile, o Options) {
 	for _, f := range list {
-		row := File{Path: shown(f.Path), Bytes: f.Bytes, Modified: f.Modified.UTC().Format(time.RFC3339)}
+		row := File{Path: shown(f.Path), Bytes: f.Bytes, Modified: timespec.Format(f.Modified)}
 		if f.Size/2 > f.Bytes {
 			row.SizeBytes = f.Size
 		}

@@ -78,7 +78,7 @@ type File struct {
 	Path      string `json:"path"`                 // of the file
 	Bytes     uint64 `json:"bytes"`                // allocated
 	SizeBytes uint64 `json:"size_bytes,omitempty"` // apparent size, where it is much larger: the file has holes
-	Modified  string `json:"modified"`             // RFC 3339, UTC
+	Modified  string `json:"modified,omitempty"`   // RFC 3339, UTC; absent if that is no date
 }
 
 // An Open is a deleted file that a process still has open, runs or has mapped.

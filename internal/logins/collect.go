@@ -15,6 +15,7 @@ import (
 	"sentinel/internal/deadline"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/sessions"
+	"sentinel/internal/timespec"
 )
 
 // partLimit is how long one part may take before the answer goes without it: homes may lie on a file
@@ -34,7 +35,7 @@ const DefaultRows = 10
 // Collect reads and reports. Lists have all their rows; [Report.Cut] shortens them. What could not
 // be read is a gap.
 func Collect(ctx context.Context, source Source, o Options) (*Report, error) {
-	r := &Report{Since: moment3339(o.Since), Unavailable: answer.Gaps{}}
+	r := &Report{Since: timespec.Format(o.Since), Unavailable: answer.Gaps{}}
 	var log part[Log]
 	var past part[[]Record]
 	var accounts part[[]Account]
@@ -127,7 +128,7 @@ func (r *Report) take(log Log, err error, o Options) []Event {
 	slices.SortStableFunc(events, func(a, b Event) int { return a.At.Compare(b.At) })
 	r.Source, r.AnybodyWrites = log.Name, log.Anybody
 	if log.From.After(o.Since) {
-		r.Unavailable.Note("failures", "what "+log.Name+" had of the time before "+moment3339(log.From)+" was rotated away, or is more than is read")
+		r.Unavailable.Note("failures", "what "+log.Name+" had of the time before "+timespec.Format(log.From)+" was rotated away, or is more than is read")
 	}
 	r.Unavailable = append(r.Unavailable, log.Notes...)
 	return events
@@ -143,13 +144,13 @@ func (r *Report) list(events []Event, records []Record) {
 	var logged []Login
 	for _, e := range events {
 		if e.kind == succeeded {
-			logged = append(logged, Login{User: userText(e.User), At: moment3339(e.At), From: addressText(e.From), Service: e.Service, Method: sanitize.Text(e.Method, 32), at: e.At})
+			logged = append(logged, Login{User: userText(e.User), At: timespec.Format(e.At), From: addressText(e.From), Service: e.Service, Method: sanitize.Text(e.Method, 32), at: e.At})
 		}
 	}
 	used := make([]bool, len(logged))
 	claims := 0
 	for _, rec := range records {
-		one := Login{User: userText(rec.User), At: moment3339(rec.At), From: addressText(rec.From), Terminal: sanitize.Text(rec.Terminal, 32), Until: moment3339(rec.Until), Claimed: rec.Anybody, at: rec.At}
+		one := Login{User: userText(rec.User), At: timespec.Format(rec.At), From: addressText(rec.From), Terminal: sanitize.Text(rec.Terminal, 32), Until: timespec.Format(rec.Until), Claimed: rec.Anybody, at: rec.At}
 		if rec.Anybody {
 			claims++
 		} else if at := find(logged, used, one); at >= 0 {
@@ -186,13 +187,13 @@ func (r *Report) account(events []Event, accounts []Account, since time.Time) {
 	r.Changes = []Change{}
 	for _, e := range slices.Backward(events) {
 		if e.kind == changed {
-			r.Changes = append(r.Changes, Change{userText(e.User), sanitize.Text(e.Detail, 64), moment3339(e.At), e.At})
+			r.Changes = append(r.Changes, Change{userText(e.User), sanitize.Text(e.Detail, 64), timespec.Format(e.At), e.At})
 		}
 	}
 	for _, a := range accounts {
 		logged := slices.ContainsFunc(r.Changes, func(c Change) bool { return c.User == userText(a.Name) })
 		if !logged && !a.PasswordSet.IsZero() && a.PasswordSet.Add(24*time.Hour).After(since) { // shadow(5) knows only the day
-			r.Changes = append(r.Changes, Change{userText(a.Name), "created, or password changed, on that day", moment3339(a.PasswordSet), a.PasswordSet})
+			r.Changes = append(r.Changes, Change{userText(a.Name), "created, or password changed, on that day", timespec.Format(a.PasswordSet), a.PasswordSet})
 		}
 	}
 	slices.SortStableFunc(r.Changes, func(a, b Change) int { return b.at.Compare(a.at) })
@@ -222,7 +223,7 @@ func (r *Report) UseSessions(model *sessions.Model) {
 	r.Sessions = []Session{}
 	for _, s := range model.Sessions {
 		r.Sessions = append(r.Sessions, Session{
-			User: userText(s.User), From: addresses(s.From...), Terminal: sanitize.Text(s.Terminal, 32), Since: moment3339(s.Since), Local: s.Local,
+			User: userText(s.User), From: addresses(s.From...), Terminal: sanitize.Text(s.Terminal, 32), Since: timespec.Format(s.Since), Local: s.Local,
 			Own: map[sessions.Ownership]string{sessions.Own: "yes", sessions.PossiblyOwn: "possibly"}[s.Whose],
 		})
 	}
@@ -237,7 +238,7 @@ func (r *Report) UseRecords(records []Record) {
 	r.Sessions = []Session{}
 	for _, rec := range records {
 		if rec.Open {
-			r.Sessions = append(r.Sessions, Session{User: userText(rec.User), From: addresses(rec.From), Terminal: sanitize.Text(rec.Terminal, 32), Since: moment3339(rec.At)})
+			r.Sessions = append(r.Sessions, Session{User: userText(rec.User), From: addresses(rec.From), Terminal: sanitize.Text(rec.Terminal, 32), Since: timespec.Format(rec.At)})
 		}
 	}
 	r.SessionsTotal = new(len(r.Sessions))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sentinel/internal/sanitize"
+	"sentinel/internal/timespec"
 )
 
 // oftenFailed is how many failures make a success suspicious: more than a person needs who has
@@ -100,7 +101,7 @@ func (t *tally) from(a netip.Addr) {
 func (t *tally) attempts() Attempts {
 	return Attempts{
 		Failures: t.failures, Users: named(t.order), UsersTotal: len(t.order), Services: append([]string{}, t.services...),
-		First: moment3339(t.first), Last: moment3339(t.last),
+		First: timespec.Format(t.first), Last: timespec.Format(t.last),
 	}
 }
 
@@ -116,7 +117,7 @@ func (r *Report) judge(events []Event, exists map[string]bool, now time.Time, kn
 			if t := addresses[e.From]; t != nil && t.failures >= oftenFailed && !suspects[e.From] {
 				suspects[e.From] = true
 				r.Intrusions = append(r.Intrusions, Intrusion{
-					Address: addressText(e.From), User: userText(e.User), Method: sanitize.Text(e.Method, 32), At: moment3339(e.At), Attempts: t.attempts(),
+					Address: addressText(e.From), User: userText(e.User), Method: sanitize.Text(e.Method, 32), At: timespec.Format(e.At), Attempts: t.attempts(),
 				})
 			}
 		case e.kind == failed:
@@ -166,7 +167,7 @@ func (r *Report) rank(addresses map[netip.Addr]*tally, users map[string]*tally, 
 		t := users[name]
 		u := User{
 			User: userText(name), Failures: t.failures, Addresses: len(t.addresses), By: named(t.order), Services: append([]string{}, t.services...),
-			First: moment3339(t.first), Last: moment3339(t.last),
+			First: timespec.Format(t.first), Last: timespec.Format(t.last),
 		}
 		if exists != nil {
 			u.Exists = new(exists[name])

@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/humanize"
 	"sentinel/internal/statefile"
+	"sentinel/internal/timespec"
 )
 
 // Bounds of the file that keeps accounts and keys.
@@ -106,7 +107,7 @@ func (r *Report) compareAndKeep(path string, list []Account, now time.Time) {
 }
 
 func news(last State, list []Account) *News {
-	n := &News{Since: moment3339(last.At), Accounts: []string{}, Gone: []string{}, Admins: []string{}, Keys: []Key{}}
+	n := &News{Since: timespec.Format(last.At), Accounts: []string{}, Gone: []string{}, Admins: []string{}, Keys: []Key{}}
 	there := map[string]bool{}
 	for _, a := range list {
 		there[a.Name] = true

@@ -14,6 +14,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/sanitize"
+	"sentinel/internal/timespec"
 )
 
 // A Source reads what a system has recorded. Each method is bounded in time and memory.
@@ -69,12 +70,12 @@ type Account struct {
 
 // A Key lets in whoever has its private half.
 type Key struct {
-	User        string `json:"user"`              // that it lets in as
-	Kind        string `json:"type"`              // such as ssh-ed25519
-	Fingerprint string `json:"fingerprint"`       // as ssh-keygen -l shows it
-	Comment     string `json:"comment,omitempty"` // at its end, by whoever put it there
-	File        string `json:"file"`              // that it stands in
-	Changed     string `json:"file_changed"`      // when that file was; RFC 3339, UTC
+	User        string `json:"user"`                   // that it lets in as
+	Kind        string `json:"type"`                   // such as ssh-ed25519
+	Fingerprint string `json:"fingerprint"`            // as ssh-keygen -l shows it
+	Comment     string `json:"comment,omitempty"`      // at its end, by whoever put it there
+	File        string `json:"file"`                   // that it stands in
+	Changed     string `json:"file_changed,omitempty"` // when that file was; RFC 3339, UTC; absent if that is no date
 
 	changed time.Time
 }
@@ -83,7 +84,7 @@ type Key struct {
 func NewKey(user, kind, fingerprint, comment, file string, changed time.Time) Key {
 	return Key{
 		User: userText(user), Kind: sanitize.Text(kind, 64), Fingerprint: fingerprint, Comment: sanitize.Reason(comment, 48),
-		File: sanitize.Text(file, 128), Changed: moment3339(changed), changed: changed,
+		File: sanitize.Text(file, 128), Changed: timespec.Format(changed), changed: changed,
 	}
 }
 
@@ -214,11 +215,4 @@ type Report struct {
 
 	Truncated   bool        `json:"truncated,omitempty"` // lists were cut
 	Unavailable answer.Gaps `json:"unavailable"`         // what could not be read, and why
-}
-
-func moment3339(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/timespec"
 )
 
 // An Inspection answers get_process_details.
@@ -178,6 +179,16 @@ type Observation struct {
 	MostOpen         int    // descriptors in the largest of its tables: threads may each have one, with a limit of its own
 	Claim            Claim  // what it calls itself, and what it is
 	Root             string // the root directory of its own that it has; empty for none, or where it cannot be told
+}
+
+// Modified tells when the content of the file of the program changed last. Its owner chooses what it says (utimensat(2)),
+// which may be no date.
+func (o *Observation) Modified(at time.Time) {
+	if !timespec.Writable(at) {
+		o.Unavailable.Note("program.modified_at", "what the file says is no date")
+		return
+	}
+	o.Program.ModifiedAt = &at
 }
 
 // An Inspector reads one process.

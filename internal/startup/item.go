@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/lazyregexp"
 	"sentinel/internal/sanitize"
+	"sentinel/internal/timespec"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -26,9 +26,7 @@ func item(e Entry, c comparison) Item {
 	if e.Owner == "root" {
 		i.Owner = ""
 	}
-	if !e.Changed.IsZero() {
-		i.FileChanged = e.Changed.UTC().Format(time.RFC3339)
-	}
+	i.FileChanged = timespec.Format(e.Changed)
 	if e.Kind == ShellStart {
 		i.Size = e.Size
 	}

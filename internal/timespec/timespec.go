@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package timespec reads moments as people, models and logs write them.
+// Package timespec reads moments as people, models and logs write them, and writes them as RFC 3339 has them.
 package timespec
 
 import (
@@ -22,6 +22,18 @@ var (
 	errSpelling = errors.New("it is not a time")
 	errRange    = errors.New("it is not between the years 1 and 9999")
 )
+
+// Format returns a moment as RFC 3339 has it, in UTC; "" for none, and for one of a year that it has no form for, which
+// everybody can give their files (utimensat(2)).
+func Format(t time.Time) string {
+	if t = t.UTC(); t.IsZero() || !Writable(t) {
+		return ""
+	}
+	return t.Format(time.RFC3339)
+}
+
+// Writable reports whether RFC 3339 has a form for a moment.
+func Writable(t time.Time) bool { return t.UTC().Year() >= 0 && t.UTC().Year() <= 9999 }
 
 // Parse returns the moment that text names, seen from now and in its time zone:
 //

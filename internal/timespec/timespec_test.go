@@ -41,6 +41,17 @@ var spellings = map[string]string{ // to RFC 3339 in UTC
 	"@1772600767": "2026-03-04T05:06:07Z", "1772600767": "2026-03-04T05:06:07Z", "1772600767123": "2026-03-04T05:06:07.123Z", "@1772600767.5": "2026-03-04T05:06:07.5Z", "@0": "1970-01-01T00:00:00Z",
 }
 
+func TestWhatIsNoDateIsNotWritten(t *testing.T) {
+	for at, want := range map[time.Time]string{
+		{}: "", now: "2026-03-04T04:06:07Z", time.Unix(1<<40, 0): "", time.Unix(-1<<40, 0): "", time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -3600)): "",
+		time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC): "9999-12-31T23:59:59Z", time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC): "0000-01-01T00:00:00Z",
+	} {
+		if got := Format(at); got != want {
+			t.Errorf("%v: %q, want %q", at, got, want)
+		}
+	}
+}
+
 func TestEverySpellingOfATime(t *testing.T) {
 	for text, want := range spellings {
 		got, err := Parse(text, now)

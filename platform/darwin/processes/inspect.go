@@ -268,7 +268,8 @@ func (r *reading) signature(ctx context.Context) {
 		return
 	}
 	modified := info.ModTime().UTC().Truncate(time.Second)
-	p.ModifiedAt, p.SetUserID = &modified, info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0
+	r.o.Modified(modified)
+	p.SetUserID = info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0
 	p.ChangedSince = p.State == "present" && modified.After(r.process.Started)
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok {
 		p.RootOnly = inApplePlace(p.Path) && owner.Uid == 0 && info.Mode().Perm()&0o022 == 0

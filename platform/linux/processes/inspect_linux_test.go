@@ -3,7 +3,9 @@
 package processes
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -17,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/privilege"
 	"sentinel/internal/processes"
 	"sentinel/internal/testenv"
@@ -333,6 +336,40 @@ func TestFilesOfAProcessAreItsEffectiveUsers(t *testing.T) {
 	o, err := NewInspector("/", nil, time.Now).Inspect(t.Context(), c.Process.Pid)
 	if err != nil || o.UserID != 1000 || o.FilesOf != 0 {
 		t.Errorf("user %d, files of %d, %v", o.UserID, o.FilesOf, err)
+	}
+}
+
+// Everybody can give a file a time for which RFC 3339 has no form.
+func TestAProgramOfNoDateIsToldWithoutOne(t *testing.T) {
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(sleep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.MemfdCreate("dated", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := os.NewFile(uintptr(fd), "memory")
+	if _, err := memory.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	never := unix.Timespec{Sec: 1 << 40}
+	if err := unix.UtimesNanoAt(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), []unix.Timespec{never, never}, 0); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("/proc/self/fd/3", "600")
+	c.Args[0], c.ExtraFiles = "sleep", []*os.File{memory}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait(); memory.Close() })
+	i := inspected(t, c.Process.Pid)
+	if _, err := json.Marshal(i); err != nil || i.Program == nil || i.Program.ModifiedAt != nil || !slices.ContainsFunc(i.Unavailable, func(g answer.Gap) bool { return g.Field == "program.modified_at" }) {
+		t.Errorf("%v: %+v, not known: %v", err, i.Program, i.Unavailable)
 	}
 }
 

@@ -59,7 +59,8 @@ func (r *reading) program(ctx context.Context) {
 		return
 	}
 	modified := file.Modified.UTC().Truncate(time.Second)
-	p.ModifiedAt, p.SetUserID = &modified, file.Lent()
+	r.o.Modified(modified)
+	p.SetUserID = file.Lent()
 	p.ChangedSince = r.o.StartedAt != nil && modified.After(*r.o.StartedAt) && !modified.After(r.now())
 	r.packaged(ctx, p)
 }

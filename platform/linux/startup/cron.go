@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/lazyregexp"
 	"sentinel/internal/startup"
+	"sentinel/internal/timespec"
 	"sentinel/internal/userdb"
 	"sentinel/platform/unix/crontab"
 	"sentinel/platform/unix/hostfile"
@@ -198,7 +199,7 @@ func atTime(minutes string) string {
 	if err != nil {
 		return ""
 	}
-	return time.Unix(60*n, 0).UTC().Format(time.RFC3339)
+	return timespec.Format(time.Unix(60*n, 0))
 }
 
 // atParts splits a job into what at puts before it, the environment and the change of directory, and what
