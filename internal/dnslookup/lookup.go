@@ -207,6 +207,9 @@ func (l *Lookup) add(f result) {
 	if !f.settled() {
 		return
 	}
+	if f.reply.Code != l.Code { // which speaks for the name (RFC 2308 section 2.1), so that one of them is wrong
+		l.Unavailable.Note("records."+f.question.Type, "the name server says "+f.reply.Code+" of them, and "+l.Code+" of others")
+	}
 	records, why := followAliases(f.reply.Records, f.question)
 	if why != "" {
 		l.Unavailable.Note("records."+f.question.Type, why)

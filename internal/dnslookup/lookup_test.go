@@ -174,6 +174,9 @@ func TestOneTypeSpeaksForTheName(t *testing.T) {
 	if err != nil || len(got.Records) != 1 || got.Code != noError || got.Authenticated || got.Transport != "tcp" {
 		t.Errorf("%+v, %v", got, err)
 	}
+	if want := (answer.Gaps{{Field: "records.AAAA", Reason: "the name server says NXDOMAIN of them, and NOERROR of others"}}); !cmp.Equal(got.Unavailable, want) {
+		t.Errorf("%+v", got.Unavailable)
+	}
 	got, err = look(t, broken(code("SERVFAIL")), "a.example", "")
 	want := answer.Gaps{{Field: "server.192.0.2.1:53", Reason: "answered SERVFAIL"}, {Field: "records.AAAA", Reason: "no name server gave an answer"}}
 	if err != nil || len(got.Records) != 1 || !cmp.Equal(got.Unavailable, want) {

@@ -186,7 +186,21 @@ func parse(message []byte, ask *dns.Msg) (*dns.Msg, error) {
 	if !sameQuestion(got, ask) && (got.Rcode == dns.RcodeSuccess || len(got.Question) > 0) {
 		return nil, ErrOtherQuestion
 	}
+	if !isWhole(message, got) {
+		return nil, ErrNotDNS
+	}
 	return got, nil
+}
+
+// isWhole reports whether a message has as many records as its header announces (RFC 1035 section 4.1.1): one that ends
+// behind a record can be read, too.
+func isWhole(message []byte, got *dns.Msg) bool {
+	for i, section := range [][]dns.RR{got.Answer, got.Ns, got.Extra} {
+		if int(binary.BigEndian.Uint16(message[6+2*i:])) != len(section) {
+			return false
+		}
+	}
+	return true
 }
 
 func sameQuestion(got, ask *dns.Msg) bool {

@@ -238,6 +238,11 @@ func TestWhatIsNoAnswerToTheQuestionDoesNotCount(t *testing.T) {
 			b := answerTo(t, ask, func(*dns.Msg) {})
 			return [][]byte{b[:len(b)-3]}
 		}, ErrNotDNS},
+		"fewer records than announced": {func(ask *dns.Msg, _ []byte) [][]byte {
+			b := answerTo(t, ask, func(m *dns.Msg) { m.Answer = nil })
+			b[7] = 1
+			return [][]byte{b}
+		}, ErrNotDNS},
 		"echo":   {func(_ *dns.Msg, raw []byte) [][]byte { return [][]byte{append([]byte{}, raw...)} }, ErrOtherQuestion},
 		"number": {func(ask *dns.Msg, _ []byte) [][]byte { return [][]byte{answerTo(t, ask, func(m *dns.Msg) { m.Id++ })} }, ErrOtherQuestion},
 		"name": {func(ask *dns.Msg, _ []byte) [][]byte {
