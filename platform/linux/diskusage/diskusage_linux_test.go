@@ -132,7 +132,9 @@ func deletedIn(t *testing.T, dir string) []diskusage.DeletedFile {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(d.Files, func(f diskusage.DeletedFile) bool { return !strings.HasPrefix(f.Path, dir+"/") })
+	return slices.DeleteFunc(d.Files, func(f diskusage.DeletedFile) bool {
+		return f.Path != procfs.TooLong && !strings.HasPrefix(f.Path, dir+"/")
+	})
 }
 
 // A deleted file that is open is told with its size and its processes, once; one that is only called so
@@ -191,6 +193,47 @@ func TestDeletedFilesThatAreOpenAreFound(t *testing.T) {
 }
 
 // So is one that is run or mapped and that nobody has open.
+// The kernel names no path of more than 4,095 bytes.
+func TestADeletedFileInADeepDirectoryIsFound(t *testing.T) {
+	dir := t.TempDir()
+	at, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	name := strings.Repeat("d", 200)
+	for range 25 {
+		if err != nil {
+			t.Fatal(err)
+		}
+		outer := at
+		if err = unix.Mkdirat(outer, name, 0o755); err == nil {
+			at, err = unix.Openat(outer, name, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		}
+		unix.Close(outer)
+	}
+	defer unix.Close(at)
+	for _, name := range []string{"gone", "kept"} {
+		fd, err := unix.Openat(at, name, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		if _, err := unix.Write(fd, make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Fsync(fd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Unlinkat(at, "gone", 0); err != nil {
+		t.Fatal(err)
+	}
+	self, err := procfs.New("/").Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list := deletedIn(t, dir); len(list) != 1 || list[0].Path != procfs.TooLong || list[0].PID != self || list[0].Bytes < 1<<20 {
+		t.Errorf("%+v", list)
+	}
+}
+
 func TestDeletedFilesThatAreRunOrMappedAreFound(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return

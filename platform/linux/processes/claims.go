@@ -56,8 +56,7 @@ func unseen(user int, barred []processes.Claim) error {
 	return fmt.Errorf("not even root may see the program of %s here", namesOf(barred))
 }
 
-// unknown says whose programs were not seen though they may be: the kernel names no path of more than
-// 4,096 bytes.
+// unknown says whose programs were not seen though they may be.
 func unknown(unread []processes.Claim, why error) error {
 	if len(unread) == 0 {
 		return nil

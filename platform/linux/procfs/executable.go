@@ -14,7 +14,7 @@ import (
 // program that was removed or replaced since then keeps its path.
 func (fs FS) Executable(pid int) (string, error) {
 	path, err := fs.Link(pid, "exe")
-	return strings.TrimSuffix(path, " (deleted)"), err
+	return strings.TrimSuffix(path, deletedMark), err
 }
 
 // Self returns the PID of this process in the PID namespace that the mounted

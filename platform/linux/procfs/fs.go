@@ -89,7 +89,27 @@ func (fs FS) readlink(parts ...string) (string, error) {
 		return "", err
 	}
 	link, err := os.Readlink(path)
+	if errors.Is(err, syscall.ENAMETOOLONG) {
+		var held Held
+		held, err = StatHeld(path)
+		link = tooLong(held)
+	}
 	return link, fs.named(err, parts...)
+}
+
+// TooLong stands for a path of more than 4,095 bytes: the kernel names none in the links of a process (do_proc_readlink() in
+// its fs/proc/base.c).
+const TooLong = "/(a path of more than 4,095 bytes)"
+
+// deletedMark ends the link of a file that has no name any more (proc_pid_fd(5)).
+const deletedMark = " (deleted)"
+
+// tooLong is the link to a file with such a path.
+func tooLong(held Held) string {
+	if held.Links == 0 {
+		return TooLong + deletedMark
+	}
+	return TooLong
 }
 
 // named has an error tell the name of a file in place of where it was read.

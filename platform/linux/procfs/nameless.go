@@ -130,16 +130,13 @@ func (fs FS) namelessAt(pid int, name string) (NamelessFile, error) {
 	return NamelessFile{pid, string(path), held}, nil
 }
 
-// deletedMark ends the link of a file that has no name any more (proc_pid_fd(5)).
-var deletedMark = []byte(" (deleted)")
-
 // noFiles begin the paths of memory that is shared, which is called like a deleted file.
 var noFiles = [][]byte{[]byte("/memfd:"), []byte("/dev/zero"), []byte("/SYSV")}
 
 // DeletedPath returns the path that a file had by the link to it; false where the link is not that of a deleted
 // file. Anyone may give a file a name that looks like one.
 func DeletedPath(link []byte) (path []byte, deleted bool) {
-	path, deleted = bytes.CutSuffix(link, deletedMark)
+	path, deleted = bytes.CutSuffix(link, []byte(deletedMark))
 	if !deleted || len(path) == 0 || path[0] != '/' {
 		return nil, false
 	}

@@ -43,17 +43,20 @@ func (f FS) Program(pid, owner int) (Program, error) {
 		return Program{}, err
 	}
 	var p Program
-	p.Path, p.Removed = strings.CutSuffix(link, " (deleted)")
+	p.Path, p.Removed = strings.CutSuffix(link, deletedMark)
 	runs, err := f.runs(pid)
 	if err != nil {
 		return p, err
 	}
 	p.Lent = runs.Lent()
+	if p.Removed && runs.Links != 0 && f.isAt(link, runs) { // it is called so
+		p.Path, p.Removed = link, false
+	}
 	// Nobody but root can have no name lead any more to a file in a directory of root's, unless the path is
 	// of a mount namespace that a user made.
 	removed := p.Removed && runs.Links == 0 && f.OfOurUsers(pid)
 	p.Unmapped, err = f.Unmapped(pid)
-	p.System = !p.Unmapped && runs.ownedAlone(owner) && f.Placed(p.Path, owner) && (removed || f.isAt(p.Path, runs))
+	p.System = !p.Unmapped && runs.ownedAlone(owner) && p.Path != TooLong && f.Placed(p.Path, owner) && (removed || f.isAt(p.Path, runs))
 	return p, err
 }
 
@@ -73,7 +76,7 @@ func (f FS) runs(pid int) (Held, error) {
 	if err != nil {
 		return Held{}, err
 	}
-	return StatHeld(f.inRoot(strings.TrimSuffix(link, " (deleted)")))
+	return StatHeld(f.inRoot(strings.TrimSuffix(link, deletedMark)))
 }
 
 // Held is [StatHeld] of a file of a process.

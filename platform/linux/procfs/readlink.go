@@ -5,6 +5,7 @@
 package procfs
 
 import (
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -18,8 +19,13 @@ func readlinkat(dir, n int, rest string, buf []byte) (int, error) {
 	name := pathOf(n, rest)
 	length, _, errno := unix.Syscall6(unix.SYS_READLINKAT, uintptr(dir),
 		uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), 0, 0) //nolint:gosec // arguments of a system call
-	if errno != 0 {
+	switch errno {
+	case 0:
+		return int(length), nil
+	case unix.ENAMETOOLONG:
+		held, err := remembered(dir, strconv.Itoa(n)+rest)
+		return copy(buf, tooLong(held)), err
+	default:
 		return 0, errno
 	}
-	return int(length), nil
 }

@@ -112,7 +112,7 @@ func (f FS) revive(p *ProcessStat) {
 }
 
 // Ended says whether an error of a file in /proc/PID means that the process has ended, or has no such
-// file. Others, such as ENAMETOOLONG for a path of more than 4,096 bytes, say nothing of that.
+// file. Others say nothing of that.
 func Ended(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 }
