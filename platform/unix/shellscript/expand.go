@@ -2,7 +2,11 @@
 
 package shellscript
 
-import "strings"
+import (
+	"strings"
+
+	"sentinel/internal/lazyregexp"
+)
 
 // expand reads what begins with a dollar or stands in backquotes.
 func (s *scanner) expand() {
@@ -42,13 +46,17 @@ func (s *scanner) arithmetic(from int) int {
 	}
 	open, end := 0, min(len(s.text), from+maxArithmetic)
 	for i := from + 1; i+1 < end; i++ {
-		switch s.text[i] {
+		switch c := s.text[i]; c {
+		case '\\':
+			i++
+		case '"', '\'':
+			i += closing(s.text[i+1:end], c)
 		case '(':
 			open++
 		case ')':
 			open--
 		}
-		if open == 0 && s.text[i+1] == ')' {
+		if open == 0 && i+1 < end && s.text[i+1] == ')' {
 			return i
 		}
 		if open == 0 {
@@ -56,6 +64,19 @@ func (s *scanner) arithmetic(from int) int {
 		}
 	}
 	s.reader.spend(end - from)
+	return 0
+}
+
+// closing returns how far behind a text the quote is that closes it, or 0.
+func closing(text string, quote byte) int {
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && quote == '"':
+			i++
+		case text[i] == quote:
+			return i + 1
+		}
+	}
 	return 0
 }
 
@@ -71,7 +92,7 @@ func (s *scanner) bracket(from int) int {
 		case ']':
 			open--
 		case '"', '\'':
-			i += max(0, strings.IndexByte(s.text[i+1:end], c)+1)
+			i += closing(s.text[i+1:end], c)
 		}
 		if open == 0 {
 			return min(i, end-1)
@@ -82,31 +103,57 @@ func (s *scanner) bracket(from int) int {
 	return 0
 }
 
-// parameter keeps "${…}" as it is.
+// patterned begins a parameter with a pattern.
+var patterned = lazyregexp.New(`^(?:!?\w+(?:\[[^]]*\])?|[@*#?$!-])[#%/^,]`)
+
+// parameter keeps "${…}" as it is, and finds the commands in it. One without an end is read as though it were none.
 func (s *scanner) parameter() {
-	text := s.text[s.at:min(len(s.text), s.at+maxAhead)]
-	open := 0
-	for i := 1; i < len(text); i++ {
-		switch {
-		case text[i] == '\\':
-			i++
-		case text[i] == '{' && text[i-1] == '$':
-			open++
-		case text[i] == '}':
-			open--
-		case text[i] == '"', text[i] == '\'' && !s.doubled:
-			i += max(0, strings.IndexByte(text[i+1:], text[i])+1)
-		}
-		if open == 0 {
-			s.begin()
-			s.inner(text[2:i])
-			s.word, s.has = append(s.word, text[:i+1]...), true
-			s.at += i
-			return
-		}
+	if s.reader.left == 0 {
+		s.reader.cut = true
+		s.add('$')
+		return
 	}
-	s.reader.spend(len(text))
+	s.begin()
+	from, commands, outer := s.at, len(s.list), s.level
+	s.depth++
+	closed := s.closeParameter()
+	s.depth--
+	s.level = outer
+	if closed {
+		s.word, s.has = append(s.word, s.text[from:s.at+1]...), true
+		return
+	}
+	s.reader.spend(s.at - from)
+	s.at, s.list = from, s.list[:commands]
 	s.add('$')
+}
+
+// closeParameter goes to the brace that closes "${", and reports whether there is one. Within double quotes, single
+// ones quote in patterns only.
+func (s *scanner) closeParameter() bool {
+	s.at += len("${")
+	quotes := !s.doubled || patterned.Get().MatchString(s.text[s.at:min(len(s.text), s.at+maxAhead)])
+	for n := 0; n < maxAhead && s.at < len(s.text); n++ {
+		switch c := s.text[s.at]; {
+		case c == '}':
+			return true
+		case c == '\\':
+			s.at++
+		case c == '\'' && quotes:
+			s.single()
+		case c == '"':
+			doubled := s.doubled
+			s.double()
+			s.doubled = doubled
+		case c == '$' && s.peek(1) == '\'' && quotes:
+			s.at++
+			s.escapes()
+		case c == '$' || c == '`':
+			s.expand()
+		}
+		s.at++
+	}
+	return false
 }
 
 // backquoted reads the commands up to the closing backquote.
@@ -119,9 +166,7 @@ func (s *scanner) backquoted() {
 		text = append(text, s.text[s.at])
 	}
 	s.begin()
-	sub := s.within(string(text))
-	sub.all()
-	s.list = append(s.list, sub.list...)
+	s.apart(string(text))
 }
 
 // within is the scanner of a text within the one that is read.
@@ -135,6 +180,7 @@ func (s *scanner) inner(text string) {
 		return
 	}
 	sub := s.within(text)
+	sub.doubled = true
 	for ; sub.at < len(sub.text); sub.at++ {
 		switch sub.text[sub.at] {
 		case '\\':

@@ -7,6 +7,7 @@ import "strings"
 // A document is a here-document that begins after the line.
 type document struct {
 	end            string
+	plain          string // the same for shells to which "$'…'" is a dollar and a quote
 	tabs, verbatim bool
 	reader         *simple
 }
@@ -61,7 +62,7 @@ func (s *scanner) documents() {
 	for _, doc := range s.here {
 		before := s.at
 		start := min(s.at+1, len(s.text))
-		end, found := start, false
+		end, other, found := start, 0, false
 		for s.at+1 < len(s.text) {
 			line, _, _ := strings.Cut(s.text[s.at+1:], "\n")
 			s.at += len(line) + 1
@@ -72,11 +73,17 @@ func (s *scanner) documents() {
 			if found = line == doc.end; found {
 				break
 			}
+			if line == doc.plain && other == 0 {
+				other = min(s.at+1, len(s.text))
+			}
 			end = min(s.at+1, len(s.text))
 		}
 		doc.reader.input = s.text[start:end]
 		if !doc.verbatim {
 			s.inner(s.text[start:end])
+		}
+		if other > 0 {
+			s.apart(s.text[other:max(other, end)])
 		}
 		if found {
 			continue
@@ -86,6 +93,13 @@ func (s *scanner) documents() {
 		}
 	}
 	s.here = nil
+}
+
+// apart reads a text that is commands for some shells, apart from what stands around it.
+func (s *scanner) apart(text string) {
+	sub := s.within(text)
+	sub.all()
+	s.list = append(s.list, sub.list...)
 }
 
 // take returns what the commands of a pipeline hand on to the last of them, once.

@@ -25,22 +25,29 @@ func (s *scanner) single() {
 // escapes reads $'…', with escapes as those of C.
 func (s *scanner) escapes() {
 	s.has, s.quoted = true, true
-	rest := s.text[s.at+1:]
+	text, length := decoded(s.text[s.at+1:])
+	s.word = append(s.word, text...)
+	s.at += 1 + length
+}
+
+// decoded returns the text in "$'…'" from behind its first quote, and how far the last one is.
+func decoded(rest string) (text []byte, length int) {
+	whole := len(rest)
 	for rest != "" && rest[0] != '\'' {
 		r, multibyte, tail, err := strconv.UnquoteChar(rest, '\'')
 		switch {
 		case err != nil:
-			s.add(rest[0])
+			text = append(text, rest[0])
 			rest = rest[1:]
 			continue
 		case multibyte:
-			s.word = utf8.AppendRune(s.word, r)
+			text = utf8.AppendRune(text, r)
 		default:
-			s.add(byte(r))
+			text = append(text, byte(r))
 		}
 		rest = tail
 	}
-	s.at = len(s.text) - len(rest)
+	return text, whole - len(rest)
 }
 
 func (s *scanner) double() {
@@ -63,18 +70,30 @@ func (s *scanner) double() {
 
 // Unquoted is a word without its quotes, and without the backslashes that stand for what follows them; what would be
 // expanded stays as it is.
-func Unquoted(word string) string {
+func Unquoted(word string) string { return unquoted(word, false) }
+
+// unquoted is [Unquoted], for shells to which "$'…'" and "$\"…\"" are quotes (bash(1), zsh(1)) if dollars is set.
+func unquoted(word string, dollars bool) string {
 	var b strings.Builder
 	quote := byte(0)
 	for i := 0; i < len(word); i++ {
+		next := byte(0)
+		if i+1 < len(word) {
+			next = word[i+1]
+		}
 		switch c := word[i]; {
+		case dollars && quote == 0 && c == '$' && next == '"':
+		case dollars && quote == 0 && c == '$' && next == '\'':
+			text, length := decoded(word[i+2:])
+			b.Write(text)
+			i += 2 + length
 		case c == quote && quote != 0:
 			quote = 0
 		case quote == 0 && (c == '"' || c == '\''):
 			quote = c
-		case c == '\\' && i+1 < len(word) && (quote == 0 || quote == '"' && strings.IndexByte("$`\"\\", word[i+1]) >= 0):
+		case c == '\\' && i+1 < len(word) && (quote == 0 || quote == '"' && strings.IndexByte("$`\"\\", next) >= 0):
 			i++
-			b.WriteByte(word[i])
+			b.WriteByte(next)
 		default:
 			b.WriteByte(c)
 		}

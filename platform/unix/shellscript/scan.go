@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"sentinel/internal/lazyregexp"
 )
 
 // Bounds of what is read.
@@ -138,16 +140,17 @@ func (s *scanner) endWord() {
 	case hereString:
 		s.command.input = word
 	case hereDocument, tabbedDocument:
-		s.here = append(s.here, document{s.endOfDocument(), target == tabbedDocument, quoted, s.command})
+		s.here = append(s.here, s.document(target == tabbedDocument, quoted))
 	default:
 		s.take(word)
 	}
 }
 
-// endOfDocument is the word behind the operator of a here-document, in which nothing is expanded.
-func (s *scanner) endOfDocument() string {
+// document is the here-document of the command. In the word behind its operator nothing is expanded.
+func (s *scanner) document(tabs, verbatim bool) document {
 	text := s.text[s.behind:min(s.at, len(s.text))]
-	return Unquoted(strings.TrimLeft(strings.ReplaceAll(text, "\\\n", ""), " \t"))
+	word := strings.TrimLeft(strings.ReplaceAll(text, "\\\n", ""), " \t")
+	return document{unquoted(word, true), Unquoted(word), tabs, verbatim, s.command}
 }
 
 // take adds a word to the command, unless it begins or ends a case.
@@ -268,9 +271,17 @@ func (s *scanner) inPattern() bool {
 	return s.pattern
 }
 
+// opens tells the reserved words behind which a parenthesis needs no blank.
+func opens(word string) bool {
+	return keywords(word) || slices.Contains([]string{"for", "select", "time", "coproc"}, word)
+}
+
 // open reads what a parenthesis begins that belongs to no expansion.
 func (s *scanner) open() {
 	after := strings.TrimLeft(s.text[s.at+1:min(len(s.text), s.at+maxAhead)], " \t")
+	if string(s.word) == "in" && s.command != nil && isCase(s.command.words) {
+		s.endWord()
+	}
 	switch {
 	case s.inPattern():
 	case s.has && !s.quoted && len(s.word) <= maxAhead && bytes.HasSuffix(s.word, []byte("=")) && assignment.Get().Match(s.word):
@@ -279,11 +290,11 @@ func (s *scanner) open() {
 	case strings.HasPrefix(after, ")"): // a function
 		s.word, s.has, s.command = nil, false, nil
 		s.at += strings.IndexByte(s.text[s.at:], ')')
-	case s.has && (s.command != nil || len(s.word) > maxKeyword || !keywords(string(s.word))):
+	case s.has && (len(s.word) > maxKeyword || !opens(string(s.word))):
 		s.group()
 	default:
-		s.endCommand()
-		if end := s.arithmetic(s.at); end > 0 && !isSubshell(s.text[s.at+2:end]) {
+		before := s.endCommand()
+		if end := s.arithmetic(s.at); end > 0 && (before.isLoop() || !subshell.Get().MatchString(s.text[s.at+2:end])) {
 			s.inner(s.text[s.at+2 : end])
 			s.at = end + 1
 			return
@@ -293,12 +304,12 @@ func (s *scanner) open() {
 	}
 }
 
-// isSubshell reports whether what stands in two parentheses cannot be arithmetic: shells that have
-// none there run it.
-func isSubshell(text string) bool {
-	text = strings.TrimSpace(text)
-	return text == "" || strings.IndexByte("/.~", text[0]) >= 0
-}
+// subshell is what stands in two parentheses and is no arithmetic: shells that have none there run it. A name alone, or
+// between operators, may be either.
+var subshell = lazyregexp.New("^\\s*$|[;'`]|(?:^|\\s)[~.]?/\\S|\\w\\s+[\\w.~$]")
+
+// isLoop reports whether "((" begins the head of a loop behind a command.
+func (c *simple) isLoop() bool { return c != nil && c.words[len(c.words)-1] == "for" }
 
 // group reads a pattern such as "@(a|b)" into the word it belongs to.
 func (s *scanner) group() {

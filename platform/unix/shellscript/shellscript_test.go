@@ -76,7 +76,14 @@ func TestAProgramIsNamedHoweverAShellIsToldToRunIt(t *testing.T) {
 		"case $x in\na|b) EVIL;;\nesac", "case $x in (secret) EVIL ;; esac", "x=$(case $y in secret) EVIL;; esac)", "case x in a) case y in secret) :; esac;; secret) EVIL; esac; true", "case x in a) ;; esac; EVIL", "x=$(case y in a) b;; esac); EVIL", "x=$(case y in a) b;; esac) EVIL", "case x in\na) ;;\nesac\nEVIL", "case x in a) ;; esac | EVIL",
 		"if { :; } then EVIL secret; fi", "if case x in x) ;; esac then EVIL; fi", "if if :; then :; fi then EVIL; fi", "if [[ secret ]] then EVIL; fi", "while { :; } do EVIL; break; done", "until ! { :; } >/dev/null do EVIL; done",
 		"if for x in y; do :; done then EVIL; fi", "if :; then { :; } else EVIL; fi", "if ! [[ secret && x ]] then EVIL; fi",
+		// where blanks may be left out, and what looks like arithmetic
+		"for((i=0;i<1;i++))do EVIL secret;done", "time(EVIL secret)", "coproc(EVIL secret)", "if :;then time(EVIL secret);fi", "while((1))do if(EVIL)then :;fi;break;done", "case x in(x) EVIL;;esac", "select x in secret;do if(EVIL)then :;fi;done",
+		"((cd /tmp/.x;./evil))", "((sh EVIL))", "((A=secret EVIL))", "(((1|'EVIL' )))", "(({((x))} #'\nwhile p&do EVIL ;done));\"'(''))\"", "((EVIL))", "x=$((1+')'));EVIL",
+		// what "${…}" holds, and where it ends
+		"for x in \"${x:-\"a\\\"}\"}\" b; do EVIL; done", "x=\"${x:-\"${x:-\"}\"}\"}\";EVIL secret '\"'", "x=\"${x#'}'}\";EVIL", "x=\"${x:+'}\"; EVIL \"'\"", "x=${x:-$(case a in a) EVIL;; esac; # }\n)}", "x=${x:-$'\\'}'}; EVIL",
+		"x=\"${x:-$(true '\"' \\\"; EVIL)}\"", "x=${x/$(EVIL)/y}", "cat <<E\n${x:-'}\nE\nEVIL", "x=\"${x[1]#'}\"'}\"; EVIL", "x=${x:-${y:-$(EVIL)}}",
 		// where a here-document, a comment and a line begin and end
+		"cat <<$'E'\n'secret\nE\nEVIL", "cat <<$'\\x45'\n'secret\nE\nEVIL", "cat <<$\"E\"\n'secret\nE\nEVIL", "cat <<$'E'\n'\n$E\nEVIL\nE\n", "cat <<E$'F'\n'\nEF\nEVIL",
 		"a[1<<E]=2\nEVIL\nE]=2", "a[1 << E ]=2\nEVIL\nE", "declare -a a[1<<E]=2\nEVIL\nE]=2", ": $[1<<E]\nEVIL\nE]", "x=$[1+$(EVIL)]", "a[$(EVIL)]=1", ":\r#;EVIL", "cat <<$(:) >/dev/null\nx\n$(:)\nEVIL", "cat <<E\\ F\nsecret\nE F\nEVIL",
 		"cat <<\"A\"'B'\nsecret\nAB\nEVIL", "cat <<E;EVIL\nsecret\nE", "cat <<E\r\nsecret\r\nE\r\nEVIL\r\n", "cat <<${x}\nsecret\n${x}\nEVIL", "cat <<E\nEVIL",
 		// builtins
