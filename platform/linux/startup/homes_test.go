@@ -196,10 +196,14 @@ func TestSpecifiersOfUnitsAreExpanded(t *testing.T) {
 	got := inHome(t, map[string]string{
 		dir + "a.service":               "[Service]\nExecStart=%T/.evil\nExecStartPre=%h/b %%h\nExecStop=%t/c\nEnvironment=LD_PRELOAD=%V/d.so\n",
 		dir + "paths.target.d/own.conf": "[Unit]\nWants=%p-x.service\n", dir + "paths-x.service": "[Service]\nExecStart=/opt/x\n",
+		dir + "tmp-x@opt-y.service":   "[Service]\nExecStart=%f\nExecStartPre=/opt/%p/%I\nExecStartPost=/%j/%J/%P/%n\nExecStop=%Y/z\nExecReload=%L/%U\n",
+		dir + "home-mi\\x2da.service": "[Service]\nExecStart=%f\nExecStop=%N/%i\n", "/etc/systemd/system/opt@.service": "[Service]\nExecStart=/opt/%i/%p\nUser=%p\n",
 		".config/user-tmpfiles.d/t.conf": "L %t/x - - - - %h/t\n", "/etc/systemd/user/all.service": "[Service]\nExecStart=%h/all\n", "/etc/tmpfiles.d/t.conf": "L /x - - - - %h/t\n",
 	}, nil)
 	want := map[string]string{
 		dir + "a.service": "user_unit a.service! /tmp/.evil /home/mira/b /run/user/1/c /var/tmp/d.so", dir + "paths.target.d/own.conf": "user_unit paths.target: own.conf?", dir + "paths-x.service": "user_unit paths-x.service /opt/x",
+		dir + "tmp-x@opt-y.service":   "user_unit tmp-x@opt-y.service! /opt/y /opt/tmp-x/opt/y /x/x/tmp/x/tmp-x@opt-y.service /home/mira/.local/state/log/1 /home/mira/.config/systemd/user/z",
+		dir + "home-mi\\x2da.service": "user_unit home-mi\\x2da.service! /home/mi-a", "/etc/systemd/system/opt@.service": "service_unit opt@.service of opt! /opt/%i/opt",
 		".config/user-tmpfiles.d/t.conf": "file_rule t.conf /home/mira/t", "/etc/systemd/user/all.service": "user_unit all.service of ! %h/all", "/etc/tmpfiles.d/t.conf": "file_rule t.conf of root /root/t",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

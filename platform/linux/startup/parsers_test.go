@@ -40,6 +40,15 @@ func TestUnitsAreReadWithTheirDropIns(t *testing.T) {
 	if u.user != "mira" || u.source != "/etc/x" {
 		t.Errorf("%+v", u)
 	}
+	var several unit
+	several.read("u.service", "[Service]\nExecStart=/bin/a ; -@/opt/b name x ; \"+/opt/c\" y\n")
+	if diff := cmp.Diff([]string{"/bin/a", "/opt/b", "/opt/c"}, ranBy(t, several)); diff != "" {
+		t.Error(diff)
+	}
+	const condition = ":/usr/lib/systemd/systemd-xdg-autostart-condition \"\" \"GNOME\""
+	if !isGenerated("ExecCondition", condition) || isGenerated("ExecCondition", condition+" ; /opt/c") {
+		t.Error("what a generator writes is more, or less, than a condition")
+	}
 	var long unit
 	long.read("long.service", "[Service]\n"+strings.Repeat("ExecStartPre=/bin/true\n", 200)+"ExecStartPre=-/home/mira/late\n")
 	if diff := cmp.Diff([]string{"/bin/true", "/home/mira/late"}, ranBy(t, long)); diff != "" {

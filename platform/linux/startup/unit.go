@@ -30,6 +30,8 @@ type unit struct {
 	wants            []string          // units that it has started with it
 	foreign          bool              // it has settings that [generated] does not list
 	size             int               // of its files
+	fragment         string            // its main file; "" if that is not known
+	named            *strings.Replacer // specifiers that its name and that file give
 	specifiers       *strings.Replacer // of its manager; nil is the common ones
 }
 
@@ -38,25 +40,50 @@ type unit struct {
 var (
 	commonSpecifiers = sync.OnceValue(func() *strings.Replacer { return specifiers() })
 	systemSpecifiers = sync.OnceValue(func() *strings.Replacer {
-		return specifiers("%t", "/run", "%h", "/root", "%E", "/etc", "%C", "/var/cache", "%S", "/var/lib", "%u", "root")
+		return specifiers("%t", "/run", "%h", "/root", "%E", "/etc", "%C", "/var/cache", "%S", "/var/lib", "%L", "/var/log", "%u", "root", "%U", "0")
 	})
 )
 
 // specifiersOf are those of the manager of a user.
 func specifiersOf(u userdb.User) *strings.Replacer {
-	return specifiers("%t", path.Join(runtimePlace, strconv.Itoa(u.UID)), "%h", u.Home, "%u", u.Name,
-		"%E", path.Join(u.Home, ".config"), "%C", path.Join(u.Home, ".cache"), "%S", path.Join(u.Home, ".local/state"))
+	return specifiers("%t", path.Join(runtimePlace, strconv.Itoa(u.UID)), "%h", u.Home, "%u", u.Name, "%U", strconv.Itoa(u.UID),
+		"%E", path.Join(u.Home, ".config"), "%C", path.Join(u.Home, ".cache"), "%S", path.Join(u.Home, ".local/state"), "%L", path.Join(u.Home, ".local/state/log"))
 }
 
 func specifiers(more ...string) *strings.Replacer {
 	return strings.NewReplacer(append([]string{"%%", "%", "%T", "/tmp", "%V", "/var/tmp"}, more...)...)
 }
 
-// nameSpecifiers are those that stand for parts of the name of a unit.
-func nameSpecifiers(name string) *strings.Replacer {
+// nameSpecifiers are those that stand for parts of the name of a unit, and for its file. Those of a kind of units, and the instance of a
+// template, are not known.
+func nameSpecifiers(name, fragment string) *strings.Replacer {
+	if path.Ext(name) == "" {
+		return strings.NewReplacer()
+	}
 	whole := strings.TrimSuffix(name, path.Ext(name))
-	prefix, instance, _ := strings.Cut(whole, "@")
-	return strings.NewReplacer("%%", "%%", "%n", name, "%N", whole, "%p", prefix, "%i", instance)
+	prefix, instance, template := strings.Cut(whole, "@")
+	final := prefix[strings.LastIndexByte(prefix, '-')+1:]
+	list := []string{"%%", "%%", "%n", name, "%N", whole, "%p", prefix, "%P", decodedName(prefix), "%j", final, "%J", decodedName(final)}
+	if !template || instance != "" {
+		list = append(list, "%i", instance, "%I", decodedName(instance), "%f", path.Join("/", decodedName(cmp.Or(instance, prefix))))
+	}
+	if fragment != "" {
+		list = append(list, "%y", fragment, "%Y", path.Dir(fragment))
+	}
+	return strings.NewReplacer(list...)
+}
+
+// decodedName is a part of the name of a unit as the path that it stands for (systemd-escape(1)).
+func decodedName(part string) string {
+	return strings.Join(unitfile.Words(strings.ReplaceAll(part, "-", "/")), "")
+}
+
+// expand replaces the specifiers of words of the unit.
+func (u unit) expand(words []string) []string {
+	for i := range words {
+		words[i] = u.named.Replace(words[i])
+	}
+	return expand(words, u.specifiers)
 }
 
 // expand replaces the specifiers of words; nil is the common ones.
@@ -97,6 +124,7 @@ func (u *unit) read(unitName, text string) {
 		u.commands = map[string][]string{}
 	}
 	u.size += len(text)
+	u.named = nameSpecifiers(unitName, u.fragment)
 	own := ownSection(unitName)
 	unitfile.Settings(text, func(section, name, value string) {
 		u.foreign = u.foreign || !isGenerated(name, value)
@@ -104,7 +132,7 @@ func (u *unit) read(unitName, text string) {
 		case section == "Unit" && name == "SourcePath":
 			u.source = value
 		case section == "Unit" && slices.Contains(wantSettings, name):
-			u.wants = append(u.wants, expand(strings.Fields(nameSpecifiers(unitName).Replace(value)), u.specifiers)...)
+			u.wants = append(u.wants, u.expand(strings.Fields(value))...)
 		case section != own:
 		case slices.Contains(commandSettings, name):
 			if u.commands[name] = append(u.commands[name], value); value == "" {
@@ -123,11 +151,11 @@ func (u *unit) read(unitName, text string) {
 		case slices.Contains(triggerSettings, name) && len(u.triggers) < maxTriggers:
 			u.triggers = append(u.triggers, name+"="+value)
 		case name == "Unit" || name == "Service":
-			u.activates = value
+			u.activates = u.expand([]string{value})[0]
 		case name == "Accept":
 			u.accepts = slices.Contains([]string{"1", "yes", "y", "true", "t", "on"}, strings.ToLower(value))
 		case name == "User":
-			u.user = value
+			u.user = u.expand([]string{value})[0]
 		}
 	})
 }
@@ -137,11 +165,13 @@ func (u *unit) read(unitName, text string) {
 func (u unit) programs(sh *shellscript.Reader) ([]string, error) {
 	var list, loaded []string
 	for _, line := range u.environment {
-		loaded = append(loaded, sh.Environment(expand(unitfile.Words(line), u.specifiers))...)
+		loaded = append(loaded, sh.Environment(u.expand(unitfile.Words(line)))...)
 	}
 	for _, setting := range commandSettings {
 		for _, line := range u.commands[setting] {
-			list = append(list, sh.Command(expand(execWords(line), u.specifiers))...)
+			for _, words := range execCommands(line) {
+				list = append(list, sh.Command(u.expand(words))...)
+			}
 		}
 	}
 	return shellscript.Once(append(list, loaded...)), sh.Err()
@@ -154,14 +184,16 @@ func loadedBy(text string, sh *shellscript.Reader) []string {
 	return list
 }
 
-// execWords returns the words of a command line of systemd.service(5), without the characters
-// that may stand before it.
-func execWords(line string) []string {
-	rest := strings.TrimLeft(line, "-:+!|@")
-	renamed := strings.Contains(line[:len(line)-len(rest)], "@")
-	words := unitfile.Words(rest)
-	if renamed && len(words) > 1 { // the second word is the name that it gets
-		words = append(words[:1], words[2:]...)
+// execCommands are the words of the commands of a line of systemd.service(5), without the characters that may stand
+// before each.
+func execCommands(line string) [][]string {
+	list := unitfile.Commands(line)
+	for i, words := range list {
+		program := strings.TrimLeft(words[0], "-:+!|@")
+		renamed := strings.Contains(words[0][:len(words[0])-len(program)], "@")
+		if words[0] = program; renamed && len(words) > 1 { // the second word is the name that it gets
+			list[i] = slices.Delete(words, 1, 2)
+		}
 	}
-	return words
+	return list
 }

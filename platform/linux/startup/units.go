@@ -307,8 +307,8 @@ func activated(name string, u unit) string {
 
 // effective is a unit with its drop-ins.
 func (s *survey) effective(set *unitSet, name string) unit {
-	u := unit{specifiers: set.specifiers}
 	from, names := set.find(name)
+	u := unit{specifiers: set.specifiers, fragment: from}
 	if f, ok := s.open(from); from != "" && ok {
 		u.read(name, s.text(f))
 	}

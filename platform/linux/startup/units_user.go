@@ -65,7 +65,7 @@ func newManager(u userdb.User) *manager {
 func (s *survey) parse(m *manager, unitName string, f file) unit {
 	u, ok := m.parsed[f.name]
 	if !ok {
-		u.specifiers = m.specifiers
+		u.specifiers, u.fragment = m.specifiers, f.name
 		u.read(unitName, s.text(f))
 		m.parsed[f.name] = u
 	}
@@ -236,11 +236,11 @@ func isGenerated(name, value string) bool {
 }
 
 func isCondition(line string) bool {
-	words := unitfile.Words(strings.TrimLeft(line, ":"))
-	if len(words) == 0 {
+	list := execCommands(line)
+	if len(list) != 1 {
 		return false
 	}
-	program := path.Clean(words[0])
+	program := path.Clean(list[0][0])
 	return slices.Contains(conditions, path.Base(program)) && (strings.HasPrefix(program, "/usr/") || strings.HasPrefix(program, "/lib/"))
 }
 
@@ -253,10 +253,11 @@ func (s *survey) sameCommand(line, desktop string) bool {
 			words = slices.DeleteFunc(unitfile.Words(value), func(w string) bool { return len(w) == 2 && w[0] == '%' })
 		}
 	})
-	own := unitfile.Words(strings.TrimLeft(line, ":"))
-	if len(words) == 0 || len(own) == 0 || !slices.Equal(words[1:], own[1:]) {
+	list := execCommands(line)
+	if len(words) == 0 || len(list) != 1 || !slices.Equal(words[1:], list[0][1:]) {
 		return false
 	}
+	own := list[0]
 	if path.IsAbs(words[0]) {
 		return words[0] == own[0]
 	}

@@ -5,11 +5,12 @@ package unitfile
 
 import (
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
-
-	"sentinel/platform/unix/shellscript"
 )
+
+const blanks = " \t"
 
 // maxJoined bounds a line that goes on in the next, in bytes.
 const maxJoined = 1 << 20
@@ -18,35 +19,60 @@ const maxJoined = 1 << 20
 // systemd.syntax(7)); what is not of those loses its backslash.
 func Words(line string) []string {
 	var words []string
-	var word strings.Builder
-	quote, has := byte(0), false
-	for i := 0; i < len(line); i++ {
-		c := line[i]
+	for rest := strings.TrimLeft(line, blanks); rest != ""; rest = strings.TrimLeft(rest, blanks) {
+		var word string
+		word, rest = firstWord(rest)
+		words = append(words, word)
+	}
+	return words
+}
+
+// Commands are the words of each command of a setting such as ExecStart= (systemd.service(5)): a semicolon alone stands
+// between two of them, and behind a backslash for itself.
+func Commands(line string) (list [][]string) {
+	var words []string
+	for rest := strings.TrimLeft(line, blanks); rest != ""; rest = strings.TrimLeft(rest, blanks) {
+		var word string
 		switch {
-		case c == '\\' && i+1 < len(line):
-			decoded, length := unescape(line[i+1:])
-			word.WriteString(decoded)
+		case isAlone(rest, ";"):
+			list, words, rest = append(list, words), nil, rest[1:]
+			continue
+		case isAlone(rest, `\;`):
+			word, rest = ";", rest[2:]
+		default:
+			word, rest = firstWord(rest)
+		}
+		words = append(words, word)
+	}
+	return slices.DeleteFunc(append(list, words), func(words []string) bool { return words == nil })
+}
+
+func isAlone(text, sign string) bool {
+	after, ok := strings.CutPrefix(text, sign)
+	return ok && (after == "" || strings.IndexByte(blanks, after[0]) >= 0)
+}
+
+// firstWord reads the word at the beginning of a text that begins with no blank.
+func firstWord(text string) (word, rest string) {
+	var b strings.Builder
+	quote := byte(0)
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && i+1 < len(text):
+			decoded, length := unescape(text[i+1:])
+			b.WriteString(decoded)
 			i += length
-			has = true
 		case quote != 0 && c == quote:
 			quote = 0
 		case quote == 0 && (c == '"' || c == '\''):
-			quote, has = c, true
-		case quote == 0 && (c == ' ' || c == '\t'):
-			if has {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			has = false
+			quote = c
+		case quote == 0 && strings.IndexByte(blanks, c) >= 0:
+			return b.String(), text[i:]
 		default:
-			word.WriteByte(c)
-			has = true
+			b.WriteByte(c)
 		}
 	}
-	if has {
-		words = append(words, word.String())
-	}
-	return words
+	return b.String(), ""
 }
 
 // escapes are what a letter stands for behind a backslash. A newline stays as it is written: it stands between names.
@@ -155,25 +181,5 @@ func Settings(text string, use func(section, name, value string)) {
 		if name, value, ok := strings.Cut(line, "="); ok {
 			use(section, strings.TrimSpace(name), strings.TrimSpace(value))
 		}
-	}
-}
-
-// Variables calls use for each variable of a file of EnvironmentFile= (systemd.exec(5)) or environment.d(5). What a
-// quote has over several lines is taken for several, of which each may be a variable.
-func Variables(text string, use func(name, value string)) {
-	var joined strings.Builder
-	for line := range Lines(text) {
-		line = strings.TrimLeft(line, " \t")
-		if joined.Len() == 0 && strings.ContainsAny(line[:min(1, len(line))], "#;") {
-			continue
-		}
-		if isContinued(line) && joined.Len() < maxJoined {
-			joined.WriteString(line[:len(line)-1])
-			continue
-		}
-		if name, value, ok := strings.Cut(joined.String()+line, "="); ok {
-			use(strings.TrimSpace(name), shellscript.Unquoted(strings.TrimSpace(value)))
-		}
-		joined.Reset()
 	}
 }

@@ -22,6 +22,17 @@ func TestLinesAreSplitOutsideOfQuotes(t *testing.T) {
 	}
 }
 
+func TestCommandsStandBetweenSemicolons(t *testing.T) {
+	for text, want := range map[string][][]string{
+		"": {}, ";": {}, " /a  b ": {{"/a", "b"}}, "/a ; /b c ;\t-/d": {{"/a"}, {"/b", "c"}, {"-/d"}}, "; /a ;": {{"/a"}}, "/a ;/b": {{"/a", ";/b"}}, "/a; /b": {{"/a;", "/b"}},
+		`/a ";" ';' \; /b`: {{"/a", ";", ";", ";", "/b"}}, `/a \;b \x3b \`: {{"/a", ";b", ";", `\`}}, `"/a b";c " ; "`: {{"/a b;c", " ; "}},
+	} {
+		if diff := cmp.Diff(want, Commands(text)); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+}
+
 func TestSettingsOfSections(t *testing.T) {
 	var got []string
 	Settings("# x\n[Unit]\nA = 1\n; y\n[Service]\nB=2 \\\n  # within\n  3\nno setting\nB=\n", func(section, name, value string) {
@@ -53,11 +64,13 @@ func TestLinesEndWhereSystemdEndsThem(t *testing.T) {
 
 func TestVariablesOfAFile(t *testing.T) {
 	for text, want := range map[string][]string{
-		"# A=1\n;B=2\n C = \"x y\" \nno\nD='z'\n=e\nF=\n": {"C=x y", "D=z", "=e", "F="},
-		"# c\rA=1\r; it's the editor\rB=2\x00C=3":         {"A=1", "B=2", "C=3"},
+		"# A=1\n;B=2\n C = \"x y\" \nno\nD='z'\n=e\nF=\n":         {"C=x y", "D=z", "F="},
+		"=\\\nA=1\n==\\\nB=2\nno\\\nC=3\n#\\\nD=4\nE=/x\\":        {"A=1", "C=3", "D=4", "E=/x"},
+		"A=a'b\nC=\\'d\nE='f\nG=h' 'i'\" j\"k'\nL=m \\  \nN=o \n": {"A=a'b", "C='d", "E=f\nG=hi jk'", "L=m  ", "N=o"},
+		"# c\rA=1\r; it's the editor\rB=2\x00C=3":                 {"A=1", "B=2", "C=3"},
 		"A=<<E\nB=2\n": {"A=<<E", "B=2"},
-		"A=\\\n/x\\\n/y\nB=z\\\\\nC=1\n# c\\\nD=2\n":                      {"A=/x/y", `B=z\`, "C=1", "D=2"},
-		"A=\"/t\"m'p/'\\x\\ y\nB='a\\b'\nE=\"a\\b\\\"\"\nC=\"open\nD=2\n": {"A=/tmp/x y", `B=a\b`, `E=a\b"`, "C=open", "D=2"},
+		"A=\\\n/x\\\n/y\nB=z\\\\\nC=1\n# c\\\nD=2\n":                       {"A=/x/y", `B=z\`, "C=1", "D=2"},
+		"A=\"/t\" 'mp/'\\x\\ y\nB='a\\b'\nE=\"a\\b\\\"\"\nC=\"open\nD=2\n": {"A=/tmp/x y", `B=a\b`, `E=a\b"`, "C=open\nD=2\n"},
 	} {
 		var got []string
 		Variables(text, func(name, value string) { got = append(got, name+"="+value) })
@@ -76,7 +89,7 @@ func FuzzUnit(f *testing.F) {
 			}
 		})
 		Settings(text, func(_, name, value string) {
-			if strings.Contains(name, "=") || len(Words(value)) > len(value) || strings.Contains(strings.Join(Words(value), ""), "\n") {
+			if strings.Contains(name, "=") || len(Words(value)) > len(value) || len(Commands(value)) > len(value) || strings.Contains(strings.Join(Words(value), ""), "\n") {
 				t.Errorf("%q of %q", name, value)
 			}
 		})
