@@ -159,7 +159,7 @@ type chain struct {
 	sockets []SocketID    // sorted
 	ports   map[Port]bool // local ones of these
 	trusted bool          // root's, or a service's that has let somebody else in
-	leads   []int         // from the leader of the terminal up to what serves it
+	leads   []int         // from the leader of the terminal up to what serves it, where the session ends with these
 	server  int           // of the terminal, where no connection leads up to it; 0 for none
 }
 
@@ -192,10 +192,32 @@ func (f *finder) climb(pid int, terminal string) chain {
 		top = len(line) - 1
 	}
 	c := chain{members: slices.Clone(line[:top+1]), sockets: chosen.sockets, ports: chosen.ports, trusted: trusted}
-	if f.processes[line[0]].Terminal == "" || f.holds(line[0], chosen.sockets) { // sudo serves one within the session
+	if f.endsWith(line, chosen.sockets) || f.monitors(pid, line[0]) {
 		c.leads = slices.Clone(leads)
 	}
 	return c
+}
+
+// endsWith reports whether a session over some sockets ends with the first of a line of processes, which serves a
+// terminal. One in place of the shell, such as a recorder, does; what a shell has started serves one within the
+// session, which goes on.
+func (f *finder) endsWith(line []int, sockets []SocketID) bool {
+	outermost := func(pid int) bool { return f.processes[pid].Terminal == "" || f.holds(pid, sockets) }
+	at := slices.IndexFunc(line, outermost)
+	return at >= 0 && !slices.ContainsFunc(line[:at], f.within)
+}
+
+// within reports whether a process is at a terminal that another leads.
+func (f *finder) within(pid int) bool {
+	p := f.processes[pid]
+	return p.Terminal != "" && p.Leader != pid
+}
+
+// monitors reports whether a process leads a terminal as a part of the program that serves it, as sudo has one
+// (use_pty of sudoers(5)): without it the other part never gives the terminal of the session back.
+func (f *finder) monitors(pid, server int) bool {
+	lends := func(pid int) bool { return f.letsIn(pid) || f.describe(pid).Raised }
+	return lends(pid) && lends(server)
 }
 
 // holds reports whether a process has one of the sockets open, which are sorted.

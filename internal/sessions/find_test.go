@@ -375,6 +375,34 @@ func TestWhatCarriesASession(t *testing.T) {
 			m.process(30, 13, "sudo", "root", "pts/0", "pts/9")
 			m.process(31, 30, "bash", "root", "pts/9")
 		}, "203.0.113.7 own", []int{11, 12, 13, 30}, []Port{{"tcp", 22}}},
+		"the monitor of sudo": {func(m *machine) {
+			m.process(30, 13, "sudo", "ann", "pts/0", "pts/9")
+			m.process(31, 30, "sudo", "ann", "pts/9")
+			m.process(32, 31, "bash", "root", "pts/9")
+			m.raise(30)
+			m.raise(31)
+		}, "203.0.113.7 own", []int{11, 12, 13, 30, 31}, []Port{{"tcp", 22}}},
+		"what leads a terminal of sudo itself": {func(m *machine) {
+			m.process(30, 13, "sudo", "ann", "pts/0", "pts/9")
+			m.process(31, 30, "bash", "root", "pts/9")
+			m.raise(30)
+		}, "203.0.113.7 own", []int{11, 12, 13, 30}, []Port{{"tcp", 22}}},
+		"a recorder in place of the shell": {func(m *machine) {
+			m.files[13] = Files{Masters: []string{"pts/9"}}
+			m.process(30, 13, "bash", "ann", "pts/9")
+			m.process(31, 30, "vi", "ann", "pts/9")
+		}, "203.0.113.7 own", []int{11, 12, 13, 30}, []Port{{"tcp", 22}}},
+		"a recorder in place of the shell of another": {func(m *machine) {
+			m.login(41, "bob", "pts/3", 33, "192.0.2.1:22", "203.0.113.9:4000")
+			m.files[43] = Files{Masters: []string{"pts/9"}}
+			m.process(44, 43, "script", "bob", "pts/9", "pts/10")
+			m.process(45, 44, "bash", "bob", "pts/10")
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 13, 41, 42, 43, 44, 45}, []Port{{"tcp", 22}}},
+		"a recorder that a shell has started": {func(m *machine) {
+			m.process(30, 13, "script", "ann", "pts/0", "pts/9")
+			m.process(31, 30, "script", "ann", "pts/9", "pts/10")
+			m.process(32, 31, "bash", "ann", "pts/10")
+		}, "203.0.113.7 own", []int{11, 12, 13, 30, 31}, []Port{{"tcp", 22}}},
 		"somebody at the screen": {func(m *machine) {
 			m.process(30, 1, "login", "root", "tty1")
 			m.process(31, 30, "bash", "bob", "tty1")

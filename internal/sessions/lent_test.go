@@ -15,6 +15,13 @@ func (m *machine) lend(pid int) {
 	m.described[pid] = d
 }
 
+// raise has a program of a person act with the rights of root.
+func (m *machine) raise(pid int) {
+	d := m.described[pid]
+	d.Raised = true
+	m.described[pid] = d
+}
+
 // servesMallory has a program that lends the rights of an account serve a terminal.
 func servesMallory(m *machine, program, user string) {
 	m.process(30, 1, program, user, "", 31, "pts/4")

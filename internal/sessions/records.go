@@ -53,11 +53,16 @@ func (f *finder) recordedLeads(s seed, record *Login) []int {
 	}
 	line := f.ancestry(s.pid)
 	at := slices.Index(line, record.Leader)
-	within := func(pid int) bool { t := f.processes[pid].Terminal; return t != "" && t != s.terminal }
-	if at < 0 || f.describe(s.pid).Elsewhere || slices.ContainsFunc(line[:at], within) {
+	within := func(pid int) bool { return f.processes[pid].Terminal != s.terminal && f.within(pid) }
+	switch {
+	case at < 0 || f.describe(s.pid).Elsewhere:
 		return nil
+	case !slices.ContainsFunc(line[:at], within):
+		return slices.Clone(line[:at+1])
+	case f.monitors(line[0], line[1]):
+		return line[:1:1]
 	}
-	return slices.Clone(line[:at+1])
+	return nil
 }
 
 // startedFor lists a process, what it has started, and what parts of it have.

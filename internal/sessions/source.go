@@ -158,6 +158,8 @@ type Description struct {
 	// Lent is set for a process of root's or of an account of the system whose program lends the rights of
 	// another user (set-user-ID, set-group-ID): whoever started it chose what it has open.
 	Lent bool
+	// Raised is set for a person's process that acts with the rights of root: its program lends them, as sudo does.
+	Raised bool
 	// OwnRun is set for a run of this program as root.
 	OwnRun bool
 	// CommandLine is read for what calls itself an SSH server and is root's, or its child.

@@ -89,6 +89,28 @@ func TestALoginWithoutAnAddressNeedsNoTerminalOnRecord(t *testing.T) {
 	}
 }
 
+// Such a session ends with what leads a terminal within it, too, where a recorder is in the place of its shell; and its
+// terminal is lost with the monitor of sudo.
+func TestALoginWithoutAnAddressMayBeRecorded(t *testing.T) {
+	m := local("pts/6")
+	m.files[62] = Files{Masters: []string{"pts/9"}}
+	m.process(65, 62, "bash", "bob", "pts/9")
+	m.process(66, 65, "script", "bob", "pts/9", "pts/10")
+	m.process(67, 66, "bash", "bob", "pts/10")
+	for _, pid := range []int{65, 66, 67} {
+		m.described[pid] = Description{UID: uidOf("bob"), User: "bob", Login: "3"}
+	}
+	m.Self = 13
+	m.lend(63)
+	m.lend(64)
+	model, _ := summary(t, m)
+	for pid, carries := range map[int]bool{62: true, 64: true, 65: true, 66: false, 67: false} {
+		if got := model.Processes[pid].Sessions != nil; got != carries {
+			t.Errorf("%d: claimed %v, want %v", pid, got, carries)
+		}
+	}
+}
+
 // One with an address protects both.
 func TestALoginThatNothingServesHasItsProcesses(t *testing.T) {
 	m := local("pts/6")

@@ -56,6 +56,13 @@ func (f FS) effectiveUID(pid int) (uid int, enough bool, err error) {
 	return uid, err == nil && !ours, nil
 }
 
+// ActsAsRoot reports whether a process has the rights of root, whoever's it is. What cannot be looked at, such as a
+// process that has ended, has none.
+func (f FS) ActsAsRoot(pid int) bool {
+	uid, err := f.ownerOf(pid, "")
+	return err == nil && uid == 0
+}
+
 // UID returns the real user ID of a process: whoever starts a set-user-ID program keeps it. Of a process in another
 // user namespace it is the effective one, and so where an ordinary user's may not be traced: see effectiveUID.
 func (f FS) UID(pid int) (int, error) {

@@ -52,6 +52,7 @@ func (r *reading) describeProgram(d *sessions.Description, pid int, name string)
 			d.CommandLine = strings.Fields(strings.Join(line, " "))
 		}
 	}
+	d.Raised = !d.System && r.proc.ActsAsRoot(pid)
 	if d.UID != 0 && !remotedesktop.Is(name) {
 		d.Lent = d.System && r.proc.Lends(pid)
 		return
