@@ -46,7 +46,7 @@ func (c carrier) Facts(context.Context) (processes.Facts, error) {
 	return processes.Facts{Name: "ttyd", Start: "1.2", Served: c.served}, nil
 }
 
-func (carrier) Holdings(context.Context, map[int]*processes.Facts, bool) {}
+func (carrier) Holdings(context.Context, map[int]*processes.Facts, []int, bool) {}
 
 func (carrier) Critical() []processes.CriticalRule { return nil }
 

@@ -91,12 +91,12 @@ type restartPreview struct {
 func (s session) dependents() services.Dependents {
 	return services.Dependents{
 		Sessions: s.host.Sessions, Mounted: s.host.Mounted,
-		Essential: func(ctx context.Context, list []services.Ending) (pid int, who, why string, err error) {
+		Essential: func(ctx context.Context, list []services.Ending, along []int) (pid int, who, why string, err error) {
 			ends := make([]processes.Ending, 0, len(list))
 			for _, e := range list {
 				ends = append(ends, processes.Ending(e))
 			}
-			return processes.Essential(ctx, s.host.Terminator, ends, s.config.Protect.Processes)
+			return processes.Essential(ctx, s.host.Terminator, ends, along, s.config.Protect.Processes)
 		},
 	}
 }

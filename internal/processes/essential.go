@@ -22,8 +22,9 @@ const lookLimit = 2 * time.Second
 
 // Essential finds the first process that must not end along with another, says why, and names it for a sentence; why is
 // empty if all may. One that is gone may, and one that nobody gets to read: users have such in any service that runs
-// theirs. protected are names that the configuration protects. An error is about the process with the PID.
-func Essential(ctx context.Context, source TerminationSource, list []Ending, protected []string) (pid int, who, why string, err error) {
+// theirs. along are those that end at the same time and need not be looked at. protected are names that the configuration
+// protects. An error is about the process with the PID.
+func Essential(ctx context.Context, source TerminationSource, list []Ending, along []int, protected []string) (pid int, who, why string, err error) {
 	if !slices.ContainsFunc(source.Critical(), func(r CriticalRule) bool { return r.Restart }) { // a platform without such rules has no duties either
 		list = slices.DeleteFunc(slices.Clone(list), func(e Ending) bool { return e.ComesBack })
 	}
@@ -32,7 +33,7 @@ func Essential(ctx context.Context, source TerminationSource, list []Ending, pro
 	if pid, err := g.hold(ctx, source, list, protected); err != nil {
 		return pid, "", "", err
 	}
-	source.Holdings(ctx, g.facts(), false)
+	source.Holdings(ctx, g.facts(), along, false)
 	for _, e := range list {
 		if why, err := g.judge(ctx, e); err != nil || why != "" {
 			return e.PID, g.held[e.PID].who(), why, err

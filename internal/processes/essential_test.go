@@ -26,6 +26,9 @@ func TestWhatEndsTogetherIsReadAtOnce(t *testing.T) {
 	if !slices.Equal(v.holdings, []int{1, maxBelow}) || v.people {
 		t.Errorf("%v, of people %v", v.holdings, v.people)
 	}
+	if len(v.along) != 1+3*maxBelow || v.along[0] != 4242 || v.along[1] != worker+maxBelow {
+		t.Errorf("along with %v", v.along)
+	}
 }
 
 // A slow process takes a second to tell what it is.
@@ -44,7 +47,7 @@ func TestWhatTheSystemMakesDearHidesNobodys(t *testing.T) {
 		for pid := 300; pid < 303; pid++ {
 			v.parents[pid] = slow{&victim{facts: []Facts{{Name: "x", UserID: 33}}}}
 		}
-		if pid, _, why, err := Essential(t.Context(), v, list, nil); pid != 303 || why == "" || err != nil {
+		if pid, _, why, err := Essential(t.Context(), v, list, nil, nil); pid != 303 || why == "" || err != nil {
 			t.Errorf("%d %s, %v", pid, why, err)
 		}
 	})
@@ -60,7 +63,7 @@ func TestWhatPeopleMakeDearIsGivenUp(t *testing.T) {
 				v.parents[pid] = slow{&victim{facts: []Facts{{Name: "x", UserID: uid, Watchdog: map[int]string{303: "/dev/watchdog"}[pid]}}}}
 				list = append(list, Ending{PID: pid})
 			}
-			if pid, _, why, err := Essential(t.Context(), v, list, nil); pid != want || (why != "") != (want != 0) || err != nil {
+			if pid, _, why, err := Essential(t.Context(), v, list, nil, nil); pid != want || (why != "") != (want != 0) || err != nil {
 				t.Errorf("of %d: %d %s, %v", uid, pid, why, err)
 			}
 		})

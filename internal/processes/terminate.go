@@ -133,7 +133,7 @@ func (p *Termination) check(ctx context.Context) error {
 	if err := p.expect(); err != nil {
 		return err
 	}
-	p.source.Holdings(ctx, map[int]*Facts{p.target.PID: &p.facts}, true)
+	p.source.Holdings(ctx, map[int]*Facts{p.target.PID: &p.facts}, nil, true)
 	if err := p.refuse(ctx); err != nil {
 		return err
 	}

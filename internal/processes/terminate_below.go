@@ -79,10 +79,15 @@ func (p *Termination) refuseNamespace(ctx context.Context, model *sessions.Model
 		}
 	}
 	var list []Ending
-	for _, r := range below[:min(len(below), maxBelow)] {
-		list = append(list, Ending{PID: r.PID, Carries: model.Carries(r.PID)})
+	along := []int{p.target.PID}
+	for i, r := range below {
+		if i < maxBelow {
+			list = append(list, Ending{PID: r.PID, Carries: model.Carries(r.PID)})
+		} else {
+			along = append(along, r.PID)
+		}
 	}
-	pid, who, why, err := Essential(ctx, p.source, list, p.protected)
+	pid, who, why, err := Essential(ctx, p.source, list, along, p.protected)
 	switch {
 	case err != nil:
 		return unavailable(ctx, fmt.Sprintf("What depends on process %d, which ends with %s, cannot be read", pid, p.who()), err)

@@ -177,14 +177,14 @@ func TestEssentialIsLessWhereItComesBack(t *testing.T) {
 		}
 		for back, want := range map[bool]string{true: c.back, false: c.stays} {
 			c.e.PID, c.e.ComesBack = 77, back
-			_, who, why, err := Essential(t.Context(), v, []Ending{c.e}, protected)
+			_, who, why, err := Essential(t.Context(), v, []Ending{c.e}, nil, protected)
 			if err != nil || (why == "") != (want == "") || !strings.HasPrefix(why, want) || why != "" && !strings.HasSuffix(who, "(PID 77)") {
 				t.Errorf("%s, comes back %v: %q %q, %v", name, back, who, why, err)
 			}
 		}
 	}
 	unread := &victim{facts: []Facts{{Duty: Duty{Unread: errors.New("no sockets")}}}}
-	if pid, _, _, err := Essential(t.Context(), unread, []Ending{{PID: 77, ComesBack: true}}, nil); err == nil || pid != 77 {
+	if pid, _, _, err := Essential(t.Context(), unread, []Ending{{PID: 77, ComesBack: true}}, nil, nil); err == nil || pid != 77 {
 		t.Error("what is not known is no permission")
 	}
 }

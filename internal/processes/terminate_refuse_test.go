@@ -163,7 +163,7 @@ func TestNamesInAServiceOfAnother(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 		v.reads = 0
-		if _, _, why, err := Essential(t.Context(), v, []Ending{{PID: 4242}}, protected); (why != "") != c.along || err != nil {
+		if _, _, why, err := Essential(t.Context(), v, []Ending{{PID: 4242}}, nil, protected); (why != "") != c.along || err != nil {
 			t.Errorf("%s, with another: %q, %v", what, why, err)
 		}
 	}

@@ -62,8 +62,9 @@ type TerminationSource interface {
 	// that; the oldest come first.
 	Below(ctx context.Context, pid int) ([]Relative, error)
 	// Holdings adds what the machine has of the open files of processes to their facts, by PID: Served, Watchdog and
-	// Duty. All are read within one bound; those of people only if they are wanted, who can have as many as they like.
-	Holdings(ctx context.Context, of map[int]*Facts, people bool)
+	// Duty, as of processes that end together, and along with others. All are read within one bound; those of people
+	// only if they are wanted, who can have as many as they like.
+	Holdings(ctx context.Context, of map[int]*Facts, along []int, people bool)
 	// Sessions reads what carries the sessions of those who are logged in.
 	Sessions(ctx context.Context) (*sessions.Model, error)
 }

@@ -50,6 +50,7 @@ type victim struct {
 	reads    int
 	holdings []int // of how many processes they were asked, each time
 	people   bool  // and of people, the last time
+	along    []int // with which others, the last time
 	sent     []Signal
 	closed   int
 }
@@ -77,9 +78,9 @@ func (v *victim) Critical() []CriticalRule {
 	}
 }
 
-func (v *victim) Holdings(_ context.Context, of map[int]*Facts, people bool) {
+func (v *victim) Holdings(_ context.Context, of map[int]*Facts, along []int, people bool) {
 	v.holdings = append(v.holdings, len(of))
-	v.people = people
+	v.people, v.along = people, along
 }
 
 func (v *victim) Below(context.Context, int) ([]Relative, error) { return v.below, v.belowErr }

@@ -26,8 +26,9 @@ type Dependents struct {
 	// these.
 	Mounted func(ctx context.Context) (map[string][]string, error)
 	// Essential finds the first process that must not end with its service, says why and names it; why is empty if all
-	// may. An error is about the process with the PID.
-	Essential func(ctx context.Context, list []Ending) (pid int, who, why string, err error)
+	// may. along are those that end at the same time and need not be looked at. An error is about the process with the
+	// PID.
+	Essential func(ctx context.Context, list []Ending, along []int) (pid int, who, why string, err error)
 }
 
 // An Ending is a process that ends with its service.
@@ -48,7 +49,8 @@ const maxEnding = 128
 
 // A dependence is what is known of them for one plan.
 type dependence struct {
-	essential func(ctx context.Context, list []Ending) (pid int, who, why string, err error)
+	essential func(ctx context.Context, list []Ending, along []int) (pid int, who, why string, err error)
+	ended     []int // processes of units that have been looked at, which end at the same time
 	model     *sessions.Model
 	mounted   map[string][]string
 }
@@ -120,8 +122,8 @@ func (p *planner) loses(ctx context.Context, u Unit, e end) (loss, error) {
 	return p.losesProcess(ctx, u, e)
 }
 
-// losesProcess looks at each process that ends with a unit: the main one may only have started what matters. The one
-// that is to be ended has been looked at.
+// losesProcess looks at each process that ends with a unit: the main one may only have started what matters. Some
+// matter only together with others. The one that is to be ended has been looked at.
 func (p *planner) losesProcess(ctx context.Context, u Unit, e end) (loss, error) {
 	if p.on.essential == nil {
 		return loss{}, nil
@@ -131,12 +133,16 @@ func (p *planner) losesProcess(ctx context.Context, u Unit, e end) (loss, error)
 		return loss{}, unknownDependence(ctx, "Which processes "+shown(u.Name)+" has cannot be read", err)
 	}
 	var list []Ending
+	along := slices.Clone(p.on.ended)
 	for _, pid := range pids {
-		if pid != p.judged {
+		if pid != p.judged && len(list) < maxEnding {
 			list = append(list, Ending{pid, e.comesBack, p.on.model.Carries(pid)})
+		} else {
+			along = append(along, pid)
 		}
 	}
-	pid, who, why, err := p.on.essential(ctx, list)
+	p.on.ended = append(p.on.ended, pids...)
+	pid, who, why, err := p.on.essential(ctx, list, along)
 	if err != nil {
 		return loss{}, unknownDependence(ctx, fmt.Sprintf("What depends on process %d of %s cannot be read", pid, shown(u.Name)), err)
 	}
@@ -160,7 +166,7 @@ func (p *planner) ending(ctx context.Context, u Unit) ([]int, error) {
 		return nil, err
 	}
 	for _, pid := range use.PIDs {
-		if pid != u.MainPID && len(list) < maxEnding {
+		if pid != u.MainPID {
 			list = append(list, pid)
 		}
 	}

@@ -22,8 +22,8 @@ func modelOf(claims map[string]sessions.Claim, pids map[int]sessions.Claim) func
 }
 
 // each looks at processes one by one.
-func each(look func(Ending) (who, why string)) func(context.Context, []Ending) (int, string, string, error) {
-	return func(_ context.Context, list []Ending) (int, string, string, error) {
+func each(look func(Ending) (who, why string)) func(context.Context, []Ending, []int) (int, string, string, error) {
+	return func(_ context.Context, list []Ending, _ []int) (int, string, string, error) {
 		for _, e := range list {
 			if who, why := look(e); why != "" {
 				return e.PID, who, why, nil
@@ -115,7 +115,7 @@ func TestWhatCannotBeReadMayDependOnIt(t *testing.T) {
 		"sessions":     {Sessions: func(context.Context) (*sessions.Model, error) { return nil, bad }},
 		"hidden":       {Sessions: func(context.Context) (*sessions.Model, error) { return hidden, nil }},
 		"file systems": {Mounted: func(context.Context) (map[string][]string, error) { return nil, bad }},
-		"process":      {Essential: func(context.Context, []Ending) (pid int, who, why string, err error) { return 12, "", "", bad }},
+		"process":      {Essential: func(context.Context, []Ending, []int) (pid int, who, why string, err error) { return 12, "", "", bad }},
 	} {
 		if _, err := PlanRestart(t.Context(), f, Options{Name: "nginx", Dependents: on}); err == nil || fault.From(err).Code != fault.Unavailable || !errors.Is(err, bad) && !strings.Contains(err.Error(), hidden.Gaps[0].Why) {
 			t.Errorf("%s: %v", name, err)
@@ -258,6 +258,32 @@ func TestProcessesOfAUnitAreLookedAtWithinBounds(t *testing.T) {
 	})
 	if _, err := PlanRestart(t.Context(), f, Options{Name: "nginx", Dependents: Dependents{Essential: count}}); err != nil || !slices.Equal(looked, many[:maxEnding]) {
 		t.Errorf("%v, looked at %d", err, len(looked))
+	}
+}
+
+// What matters only together with others is told which end at the same time: those beyond the bound, the one that was
+// judged before, and those of units that go along.
+func TestWhatEndsAtTheSameTimeIsTold(t *testing.T) {
+	f := machine(with(running("nginx.service"), func(u *Unit) { u.Carries = []string{"dns.service"} }), with(running("dns.service"), func(u *Unit) { u.MainPID = 22 }))
+	many := []int{812}
+	for i := range maxEnding {
+		many = append(many, 1000+i)
+	}
+	f.uses = []Use{{PIDs: many}}
+	told := [][]int{}
+	count := func(_ context.Context, _ []Ending, along []int) (int, string, string, error) {
+		told = append(told, along)
+		return 0, "", "", nil
+	}
+	if _, err := PlanRestart(t.Context(), f, Options{Name: "nginx", Dependents: Dependents{Essential: count}}); err != nil || len(told) != 2 {
+		t.Fatal(err, told)
+	}
+	if beyond := many[maxEnding:]; !slices.Equal(told[0], beyond) || !slices.Equal(told[1][:len(many)], many) {
+		t.Errorf("restarted: %v", told)
+	}
+	told, f.uses = nil, []Use{{PIDs: []int{812, 813}}}
+	if _, err := checkEnd(t, f, func(e *End) { e.Essential = count }); err != nil || len(told) == 0 || !slices.Equal(told[0], []int{812}) {
+		t.Errorf("ended: %v, %v", err, told)
 	}
 }
 

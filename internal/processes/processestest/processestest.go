@@ -66,7 +66,7 @@ func (s source) Critical() []processes.CriticalRule { return s.rules }
 
 func (s source) Sessions(context.Context) (*sessions.Model, error) { return &sessions.Model{}, nil }
 
-func (source) Holdings(context.Context, map[int]*processes.Facts, bool) {}
+func (source) Holdings(context.Context, map[int]*processes.Facts, []int, bool) {}
 
 func (s source) Lineage(context.Context) ([]processes.Relative, error) { return nil, nil }
 

@@ -126,7 +126,7 @@ func (t *Terminator) Below(ctx context.Context, pid int) ([]processes.Relative, 
 }
 
 // Holdings implements [processes.TerminationSource]; nothing is known here to hang on open files.
-func (t *Terminator) Holdings(context.Context, map[int]*processes.Facts, bool) {}
+func (t *Terminator) Holdings(context.Context, map[int]*processes.Facts, []int, bool) {}
 
 // lineage walks up to launchd, whose parent is the kernel.
 func lineage(byPID map[int]ps.Process, pid int) ([]processes.Relative, error) {

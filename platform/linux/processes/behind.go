@@ -46,23 +46,26 @@ type nameServer struct {
 	answers map[uint64]bool // its sockets that do, by inode
 }
 
-// behind adds to the duty of a process in a container what it does there for this machine. Whoever connects a network
-// namespace with this one is root, so the accounts in it do not count. One without a number here has no line to here.
-func (t *Terminator) behind(ctx context.Context, pid int, d *processes.Duty) {
+// behind adds to the duty of a process in a container what it does there for this machine; ends tells which processes
+// end together with it. Whoever connects a network namespace with this one is root, so the accounts in it do not count.
+// One without a number here has no line to here.
+func (t *Terminator) behind(ctx context.Context, pid int, ends func() (map[int]bool, error), f *processes.Facts) {
 	if !t.numbered(pid) {
 		return
 	}
 	near := t.dependedOn(ctx)
 	err := near.err
-	status, _ := t.proc.Status(pid) //nolint:errcheck // one that has ended has no duty
+	d := &f.Duty
 	for _, c := range near.gateways {
 		if !slices.Contains(c.Processes, pid) {
 			continue
 		}
-		last, bad := t.endsAll(ctx, c.Processes, pid, status.First)
-		d.Routing = d.Routing || c.Err == nil && last
+		all, bad := ends()
+		last := !slices.ContainsFunc(c.Processes, func(other int) bool { return !all[other] && t.networked(other) })
+		d.Routing = d.Routing || c.Err == nil && bad == nil && last
 		err = errors.Join(err, c.Err, bad)
 	}
+	status, _ := t.proc.Status(pid) //nolint:errcheck // one that has ended has no duty
 	for _, s := range near.names {
 		if slices.Contains(s.Processes, pid) {
 			d.NameServer = d.NameServer || t.answersIn(ctx, s, pid, status.First)
@@ -74,16 +77,10 @@ func (t *Terminator) behind(ctx context.Context, pid int, d *processes.Duty) {
 	}
 }
 
-// endsAll reports whether all of some processes end with one of them, which may be the first of a PID namespace. A
-// network namespace ends with the last process in it, and its end of the line to here with that.
-func (t *Terminator) endsAll(ctx context.Context, all []int, pid int, first bool) (bool, error) {
-	if len(all) == 1 || !first {
-		return len(all) == 1, nil
-	}
-	below, err := t.Below(ctx, pid)
-	return !slices.ContainsFunc(all, func(other int) bool {
-		return other != pid && !slices.ContainsFunc(below, func(b processes.Relative) bool { return b.PID == other })
-	}), err
+// networked reports whether a process still has a network namespace: one that has ended has none.
+func (t *Terminator) networked(pid int) bool {
+	_, err := t.proc.Link(pid, "ns/net")
+	return err == nil
 }
 
 // numbered reports whether this network namespace has a number for that of a process, as for what is at the other end

@@ -159,17 +159,42 @@ func TestTheGatewayInAContainerIsFound(t *testing.T) {
 	}
 	duties(processes.Duty{}, one)
 	commands(t, "ip route add default via 10.1.0.2")
-	duties(processes.Duty{Routing: true}, one)
+	gateway := processes.Duty{Routing: true}
+	duties(gateway, one)
 	inContainer(t, func() { another = sleeper(t) })
 	duties(processes.Duty{}, one, another, sleeper(t))
+	if both := dutiesTogether(t, nil, one, another); both[one] != gateway || both[another] != gateway {
+		t.Errorf("two that end together: %+v", both)
+	}
+	if either := dutiesTogether(t, []int{another}, one); either[one] != gateway {
+		t.Errorf("one that ends along with the other: %+v", either)
+	}
 	// A first process takes its own namespace along, and others of a pod go on.
 	pod := first(t, udp("127.0.0.9:5300"))
 	duties(processes.Duty{}, pod)
+	if all := dutiesTogether(t, []int{one, another}, pod); all[pod] != gateway {
+		t.Errorf("the first process of a namespace along with the others: %+v", all)
+	}
 	for _, pid := range []int{one, another} {
 		unix.Kill(pid, unix.SIGKILL)
 		testenv.WaitFor(t, "a process to end", func() bool { return !alive(pid) })
 	}
-	duties(processes.Duty{Routing: true}, pod)
+	duties(gateway, pod)
+}
+
+// dutiesTogether are those of processes that end together, and along with others.
+func dutiesTogether(t *testing.T, along []int, pids ...int) map[int]processes.Duty {
+	t.Helper()
+	of := map[int]*processes.Facts{}
+	for _, pid := range pids {
+		of[pid] = &processes.Facts{}
+	}
+	NewTerminator("/").Holdings(t.Context(), of, along, true)
+	found := map[int]processes.Duty{}
+	for pid, f := range of {
+		found[pid] = f.Duty
+	}
+	return found
 }
 
 // Any container can have itself known as a neighbour, from any address, and a bridge believe that it is another.

@@ -16,31 +16,64 @@ import (
 // Below implements [processes.TerminationSource]. What has joined the namespace of the first of one (nsenter(1), docker
 // exec) descends from elsewhere.
 func (t *Terminator) Below(ctx context.Context, pid int) ([]processes.Relative, error) {
+	rows, family, err := t.family(ctx, pid)
+	return relatives(rows, func(p procfs.Process) bool { return p.PID != pid && family[p.PID] }), err
+}
+
+// family adds to processes those that Below lists of each, among all rows.
+func (t *Terminator) family(ctx context.Context, of ...int) (rows []procfs.Process, all map[int]bool, err error) {
 	last, err := t.read(ctx, recent)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	parents := make(map[int]int, len(last.rows))
 	for _, p := range last.rows {
 		parents[p.PID] = p.ParentPID
 	}
-	family := processes.Family(parents, append(t.joined(last.rows, pid), pid)...)
-	return relatives(last.rows, func(p procfs.Process) bool { return p.PID != pid && family[p.PID] }), nil
+	return last.rows, processes.Family(parents, append(t.joined(last.rows, t.firsts(of)), of...)...), nil
 }
 
-// joined picks the processes in a PID namespace whose first process has the ID; none where it is not the first of one.
-func (t *Terminator) joined(rows []procfs.Process, first int) (in []int) {
-	status, err := t.proc.Status(first)
-	if err != nil || !status.First {
+// firsts picks those that are the first processes of PID namespaces.
+func (t *Terminator) firsts(pids []int) (list []int) {
+	for _, pid := range pids {
+		if status, err := t.proc.Status(pid); err == nil && status.First {
+			list = append(list, pid)
+		}
+	}
+	return list
+}
+
+// joined picks the processes in the PID namespaces of some.
+func (t *Terminator) joined(rows []procfs.Process, firsts []int) (in []int) {
+	if len(firsts) == 0 {
 		return nil
 	}
-	beside := t.beside(first)
+	namespaces := map[string]bool{}
+	for _, pid := range firsts {
+		if name, err := t.proc.Link(pid, "ns/pid"); err == nil {
+			namespaces[name] = true
+		}
+	}
 	for _, p := range rows {
-		if beside(p.PID) {
+		if name, err := t.proc.Link(p.PID, "ns/pid"); err == nil && namespaces[name] {
 			in = append(in, p.PID)
 		}
 	}
 	return in
+}
+
+// endWith adds to processes what the kernel ends with them: all of a PID namespace end with the first there.
+func (t *Terminator) endWith(ctx context.Context, pids []int) (all map[int]bool, err error) {
+	all = map[int]bool{}
+	if firsts := t.firsts(pids); len(firsts) > 0 {
+		if _, all, err = t.family(ctx, firsts...); err != nil {
+			return nil, err
+		}
+	}
+	for _, pid := range pids {
+		all[pid] = true
+	}
+	return all, nil
 }
 
 // beside tells which processes are in the PID namespace of one.

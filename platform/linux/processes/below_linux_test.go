@@ -76,7 +76,7 @@ func TestTheFirstOfANamespaceWithANameServer(t *testing.T) {
 	refused(t, processes.Target{PID: child}, fault.ProtectedProcess, why)
 	refused(t, processes.Target{PID: first}, fault.ProtectedProcess, fmt.Sprintf(`"sleep" (PID %d) ends with it, and %s`, child, why))
 	for back, want := range map[bool]string{true: "", false: why} {
-		if _, who, got, err := processes.Essential(t.Context(), NewTerminator("/"), []processes.Ending{{PID: child, ComesBack: back}}, nil); err != nil || got != want {
+		if _, who, got, err := processes.Essential(t.Context(), NewTerminator("/"), []processes.Ending{{PID: child, ComesBack: back}}, nil, nil); err != nil || got != want {
 			t.Errorf("comes back %v: %s %q, %v", back, who, got, err)
 		}
 	}

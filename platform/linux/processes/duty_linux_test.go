@@ -82,7 +82,7 @@ func raw(protocol int) func() (*os.File, error) {
 // duty tells what the network of this machine has of one process.
 func (t *Terminator) duty(ctx context.Context, pid, uid int) processes.Duty {
 	f := processes.Facts{UserID: uid}
-	t.Holdings(ctx, map[int]*processes.Facts{pid: &f}, true)
+	t.Holdings(ctx, map[int]*processes.Facts{pid: &f}, nil, true)
 	return f.Duty
 }
 
@@ -171,12 +171,26 @@ func TestARouterByWhatItSpeaksIsProtected(t *testing.T) {
 	if f := fault.From(err); f.Code != fault.ProtectedProcess || !strings.Contains(f.Message, processes.WhyRouting) {
 		t.Error(err)
 	}
-	if _, _, why, err := processes.Essential(t.Context(), NewTerminator("/"), []processes.Ending{{PID: pid, ComesBack: true}}, nil); err != nil || why != processes.WhyRouting {
+	if _, _, why, err := processes.Essential(t.Context(), NewTerminator("/"), []processes.Ending{{PID: pid, ComesBack: true}}, nil, nil); err != nil || why != processes.WhyRouting {
 		t.Errorf("%q, %v", why, err)
 	}
 	if p := plan(t, processes.Target{PID: pid, Force: true}); p == nil {
 		t.Error("force does not lift it")
 	}
+}
+
+// tun opens a queue of a TUN device, which it makes where there is none.
+func tun() (*os.File, error) {
+	f, err := os.OpenFile("/dev/net/tun", os.O_RDWR|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	ask, err := unix.NewIfreq("tun7")
+	if err == nil {
+		ask.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_MULTI_QUEUE)
+		err = unix.IoctlIfreq(int(f.Fd()), unix.TUNSETIFF, ask)
+	}
+	return f, err
 }
 
 // A program by any name that holds the device of the default route is neither ended nor restarted; a user's is.
@@ -185,21 +199,9 @@ func TestTheProgramOfTheWayOutIsProtected(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	device := func() (*os.File, error) {
-		f, err := os.OpenFile("/dev/net/tun", os.O_RDWR|unix.O_NONBLOCK, 0)
-		if err != nil {
-			return nil, err
-		}
-		ask, err := unix.NewIfreq("tun7")
-		if err == nil {
-			ask.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_MULTI_QUEUE)
-			err = unix.IoctlIfreq(int(f.Fd()), unix.TUNSETIFF, ask)
-		}
-		return f, err
-	}
-	pid, users := socketOf(t, 0, device), socketOf(t, 1000, device)
+	pid, users := socketOf(t, 0, tun), socketOf(t, 1000, tun)
 	essential := func(pid int) string {
-		_, _, why, err := processes.Essential(t.Context(), NewTerminator("/"), []processes.Ending{{PID: pid, ComesBack: true}}, nil)
+		_, _, why, err := processes.Essential(t.Context(), NewTerminator("/"), []processes.Ending{{PID: pid, ComesBack: true}}, nil, nil)
 		if err != nil {
 			t.Error(err)
 		}

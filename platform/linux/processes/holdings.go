@@ -8,6 +8,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
+	"slices"
+	"sync"
 
 	"sentinel/internal/processes"
 	"sentinel/platform/linux/fuse"
@@ -16,7 +19,7 @@ import (
 )
 
 // Holdings implements [processes.TerminationSource].
-func (t *Terminator) Holdings(ctx context.Context, of map[int]*processes.Facts, people bool) {
+func (t *Terminator) Holdings(ctx context.Context, of map[int]*processes.Facts, along []int, people bool) {
 	h := holdings{t, of, map[uint64]processes.Duty{}, map[int]bool{}, fuse.Connections{}}
 	var pids []int
 	for pid, f := range of {
@@ -27,8 +30,11 @@ func (t *Terminator) Holdings(ctx context.Context, of map[int]*processes.Facts, 
 	if len(pids) > 0 { // of none all would be read
 		h.read(ctx, pids)
 	}
+	ends := sync.OnceValues(func() (map[int]bool, error) {
+		return t.endWith(ctx, slices.AppendSeq(slices.Clone(along), maps.Keys(of)))
+	})
 	for pid, f := range of {
-		t.behind(ctx, pid, &f.Duty)
+		t.behind(ctx, pid, ends, f)
 	}
 }
 

@@ -32,13 +32,13 @@ func TestHoldingsOfPeopleAreReadOfTheOneThatIsNamed(t *testing.T) {
 		facts[pid] = &processes.Facts{UserID: uid}
 		plant(t, dir, uid)
 	}
-	NewTerminator(root).Holdings(t.Context(), facts, false)
+	NewTerminator(root).Holdings(t.Context(), facts, nil, false)
 	for pid, want := range map[int]int{8: 1, 9: 0, 10: 1, 11: 1} {
 		if got := len(facts[pid].Served); got != want {
 			t.Errorf("%d serves %d", facts[pid].UserID, got)
 		}
 	}
-	NewTerminator(root).Holdings(t.Context(), map[int]*processes.Facts{9: facts[9]}, true)
+	NewTerminator(root).Holdings(t.Context(), map[int]*processes.Facts{9: facts[9]}, nil, true)
 	if len(facts[9].Served) != 1 {
 		t.Error("what a person serves is not told")
 	}

@@ -111,12 +111,12 @@ func TestEssentialProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 		pid := run(t, exec.Command(path, "60"))
-		_, _, why, err := processes.Essential(t.Context(), NewTerminator("/"), []processes.Ending{{PID: pid, ComesBack: true}}, nil)
+		_, _, why, err := processes.Essential(t.Context(), NewTerminator("/"), []processes.Ending{{PID: pid, ComesBack: true}}, nil, nil)
 		if err != nil || (why == "") != (want == "") || !strings.HasPrefix(why, want) {
 			t.Errorf("%s: %q, %v", name, why, err)
 		}
 	}
-	if _, _, why, err := processes.Essential(t.Context(), NewTerminator("/"), []processes.Ending{{PID: 1 << 21}}, nil); err != nil || why != "" {
+	if _, _, why, err := processes.Essential(t.Context(), NewTerminator("/"), []processes.Ending{{PID: 1 << 21}}, nil, nil); err != nil || why != "" {
 		t.Errorf("one that is gone: %q, %v", why, err)
 	}
 }

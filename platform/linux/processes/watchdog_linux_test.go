@@ -28,7 +28,7 @@ func TestAWatchdogThatAProcessHoldsIsFound(t *testing.T) {
 	bind(t, null, "/dev/watchdog7")
 	held := func() string {
 		var f processes.Facts
-		NewTerminator("/").Holdings(t.Context(), map[int]*processes.Facts{os.Getpid(): &f}, true)
+		NewTerminator("/").Holdings(t.Context(), map[int]*processes.Facts{os.Getpid(): &f}, nil, true)
 		return f.Watchdog
 	}
 	var open *os.File
