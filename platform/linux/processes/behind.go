@@ -30,7 +30,9 @@ import (
 type containers struct {
 	names    []nameServer
 	gateways []linuxsessions.Found
-	err      error // why that is not known of any
+	tunnels  map[int]bool  // processes of gateways that hold the device of a tunnel
+	unread   map[int]error // why that is not known of some
+	err      error         // why that is not known of any
 }
 
 // A neighbourhood is what was found last, for the many processes that are looked at in a row.
@@ -63,7 +65,8 @@ func (t *Terminator) behind(ctx context.Context, pid int, ends func() (map[int]b
 		all, bad := ends()
 		last := !slices.ContainsFunc(c.Processes, func(other int) bool { return !all[other] && t.networked(other) })
 		d.Routing = d.Routing || c.Err == nil && bad == nil && last
-		err = errors.Join(err, c.Err, bad)
+		d.WayOut = d.WayOut || c.Err == nil && near.tunnels[pid]
+		err = errors.Join(err, c.Err, bad, unread(f.UserID, near.unread[pid]))
 	}
 	status, _ := t.proc.Status(pid) //nolint:errcheck // one that has ended has no duty
 	for _, s := range near.names {
@@ -129,13 +132,14 @@ func (t *Terminator) dependedOn(ctx context.Context) containers {
 // readContainers finds the containers that name servers and gateways of this machine are in.
 func (t *Terminator) readContainers(ctx context.Context) (all containers) {
 	servers, err := t.nameServersElsewhere(ctx)
-	neighbours, unread := tunnels.New(t.root).Gateways(ctx)
+	ways, unmet := t.waysOfSessions(ctx)
+	neighbours, unread := tunnels.New(t.root).Gateways(ctx, ways)
 	gateways := len(neighbours)
 	for _, at := range servers {
 		neighbours = append(neighbours, tunnels.Hop{Address: at.Addr().Unmap()})
 	}
 	found, unseen := t.sessions.Containers(ctx, neighbours)
-	all.err = errors.Join(err, unread, unseen)
+	all.err = errors.Join(err, unmet, unread, unseen)
 	for i, c := range found {
 		if i < gateways {
 			all.gateways = append(all.gateways, c)
@@ -144,7 +148,48 @@ func (t *Terminator) readContainers(ctx context.Context) (all containers) {
 			all.names = append(all.names, nameServer{c, answering(c.Container, at)})
 		}
 	}
+	t.findTunnels(ctx, &all)
 	return all
+}
+
+// findTunnels looks for devices of tunnels in gateways. What becomes of the packets that one gets is not followed, so
+// any that it has may be their way.
+func (t *Terminator) findTunnels(ctx context.Context, in *containers) {
+	in.tunnels, in.unread = map[int]bool{}, map[int]error{}
+	var pids []int
+	for _, c := range in.gateways {
+		pids = append(pids, c.Processes...)
+	}
+	if len(pids) == 0 { // of none all would be read
+		return
+	}
+	skipped, err := t.proc.OpenFiles(ctx, pids, func(f procfs.OpenFile) bool {
+		if name, ppp := tunnels.Device(f); name != "" || ppp {
+			in.tunnels[f.PID] = true
+		}
+		return true
+	})
+	in.err = errors.Join(in.err, err)
+	for _, s := range skipped {
+		if !errors.Is(s.Err, fs.ErrPermission) { // who may not look at a process may not end it
+			in.unread[s.PID] = s.Err
+		}
+	}
+}
+
+// waysOfSessions lists those to the other ends of the sessions of this machine, and to what else carries these.
+func (t *Terminator) waysOfSessions(ctx context.Context) ([]sessions.Connection, error) {
+	model, err := t.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ways := slices.Clone(model.Connections)
+	for a := range model.Addresses {
+		if !slices.ContainsFunc(model.Connections, func(c sessions.Connection) bool { return c.Remote == a }) {
+			ways = append(ways, sessions.Connection{Remote: a})
+		}
+	}
+	return ways, nil
 }
 
 // answering lists the sockets of a container that get what is asked at one place.

@@ -3,6 +3,7 @@
 package processes
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -195,6 +196,98 @@ func dutiesTogether(t *testing.T, along []int, pids ...int) map[int]processes.Du
 		found[pid] = f.Duty
 	}
 	return found
+}
+
+// The way of a session to a network that no wide route leads to has a gateway as well; a container that somebody
+// comes from has none.
+func TestTheGatewayOfASessionIsFound(t *testing.T) {
+	testenv.Program(t, "ip", "iproute2")
+	script := testenv.Program(t, "script", "bsdutils")
+	if !testenv.Isolated(t) {
+		return
+	}
+	container(t)
+	commands(t, "ip -n ct link set e0 address 02:00:00:00:00:02", "ip -n ct addr add 203.0.113.9/32 dev lo", "ip route add 203.0.113.0/24 via 10.1.0.2")
+	var one int
+	inContainer(t, func() { one = sleeper(t) })
+	duties := func(what string, want processes.Duty) {
+		t.Helper()
+		if d := dutiesTogether(t, nil, one)[one]; d != want {
+			t.Errorf("%s: %+v, want %+v", what, d, want)
+		}
+	}
+	duties("nobody", processes.Duty{})
+	session(t, script, "10.1.0.2")
+	duties("somebody in the container", processes.Duty{})
+	session(t, script, "203.0.113.9")
+	duties("somebody behind it", processes.Duty{Routing: true})
+}
+
+// session has a server of root serve a terminal to somebody in the container, who connects from an address.
+func session(t *testing.T, script, from string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "10.1.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	inContainer(t, func() {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		client, err := dialer.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(func() { client.Close() })
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	conn, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	file, err := conn.(*net.TCPConn).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	server := exec.Command(script, "-qc", "echo in; exec sleep 600", "/dev/null")
+	server.ExtraFiles, server.SysProcAttr = []*os.File{file}, &syscall.SysProcAttr{Setsid: true}
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, server)
+	if _, err := out.Read(make([]byte, 1)); err != nil { // the terminal is served
+		t.Fatal(err)
+	}
+}
+
+// A program that carries the packets of a gateway counts as one that carries those of this machine.
+func TestTheTunnelOfAGatewayIsFound(t *testing.T) {
+	testenv.Program(t, "ip", "iproute2")
+	if !testenv.Isolated(t) {
+		return
+	}
+	container(t)
+	var holder, beside int
+	inContainer(t, func() {
+		beside = sleeper(t)
+		holder = socketOf(t, 0, tun)
+	})
+	want := processes.Duty{}
+	for range 2 {
+		if d := dutiesTogether(t, nil, holder)[holder]; d != want {
+			t.Errorf("the program of the tunnel: %+v, want %+v", d, want)
+		}
+		if d := dutiesTogether(t, nil, beside)[beside]; d != (processes.Duty{}) {
+			t.Errorf("another process there: %+v", d)
+		}
+		commands(t, "ip route replace default via 10.1.0.2")
+		want.WayOut = true
+	}
 }
 
 // Any container can have itself known as a neighbour, from any address, and a bridge believe that it is another.

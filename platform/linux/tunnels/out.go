@@ -104,11 +104,14 @@ func (w *walk) ofSystem(t sessions.Tunnel) bool {
 	return slices.ContainsFunc(w.search().holders[t.Interface], func(h holder) bool { return h.here && h.system })
 }
 
-// Gateways lists those of the routes to the rest of the world, in all tables. One in a nexthop object that the kernel
-// shows as such is missing.
-func (r *Reader) Gateways(ctx context.Context) (list []Hop, err error) {
-	routes, err := (&walk{Reader: r, ctx: ctx}).wide()
-	for _, route := range routes {
+// Gateways lists those of the routes to the rest of the world, in all tables, and of the ways that connections take. One
+// in a nexthop object that the kernel shows as such is missing.
+func (r *Reader) Gateways(ctx context.Context, ways []sessions.Connection) (list []Hop, err error) {
+	w := &walk{Reader: r, ctx: ctx}
+	routes, err := w.wide()
+	taken, unread := w.taken(ways)
+	err = errors.Join(err, unread)
+	for _, route := range slices.Concat(routes, taken) {
 		hops, bad := Hops(route)
 		err = errors.Join(err, bad)
 		for _, hop := range hops {
@@ -116,6 +119,21 @@ func (r *Reader) Gateways(ctx context.Context) (list []Hop, err error) {
 				list = append(list, hop)
 			}
 		}
+	}
+	return list, err
+}
+
+// taken lists the routes that connections take.
+func (w *walk) taken(ways []sessions.Connection) (list []netlink.Route, err error) {
+	for _, c := range ways {
+		if w.ctx.Err() != nil {
+			return list, w.ctx.Err()
+		}
+		routes, bad := w.kernel.routesTo(c.Remote.Unmap().WithZone(""), c.Local.Unmap().WithZone(""))
+		if bad != nil && !unrouted(bad) {
+			err = errors.Join(err, fmt.Errorf("find the route to %s: %w", c.Remote, bad))
+		}
+		list = append(list, routes...)
 	}
 	return list, err
 }

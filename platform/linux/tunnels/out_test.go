@@ -6,6 +6,7 @@ package tunnels
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -174,7 +175,34 @@ func TestGatewaysOfWideRoutesAreListedOnce(t *testing.T) {
 	}
 	router := netip.MustParseAddr("fe80::1")
 	want := []Hop{{netip.MustParseAddr("192.0.2.1"), 0}, {netip.MustParseAddr("192.0.2.2"), 6}, {router, 7}, {router, 8}}
-	if got, err := r.Gateways(t.Context()); err != nil || !slices.Equal(got, want) {
+	if got, err := r.Gateways(t.Context(), nil); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// A connection may leave by another gateway than all others, and rules may look at the address that it leaves from.
+func TestGatewaysOfConnectionsAreFound(t *testing.T) {
+	r := New(t.TempDir())
+	r.kernel = silentKernel()
+	r.kernel.routesTo = func(remote, local netip.Addr) ([]netlink.Route, error) {
+		switch remote.String() + " " + local.String() {
+		case "203.0.113.9 192.0.2.7":
+			return []netlink.Route{{Gw: net.IP{192, 0, 2, 3}, LinkIndex: 5}}, nil
+		case "192.0.2.8 192.0.2.7":
+			return []netlink.Route{{LinkIndex: 5}}, nil
+		case "2001:db8::9 invalid IP":
+			return nil, unix.ENETUNREACH
+		default:
+			return nil, unix.ENOBUFS
+		}
+	}
+	at, far := netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("203.0.113.9")
+	want := []Hop{{netip.MustParseAddr("192.0.2.3"), 5}}
+	got, err := r.Gateways(t.Context(), []sessions.Connection{{Local: at, Remote: far}, {Local: at, Remote: netip.MustParseAddr("192.0.2.8")}, {Remote: netip.MustParseAddr("2001:db8::9")}})
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := r.Gateways(t.Context(), []sessions.Connection{{Remote: far}}); !errors.Is(err, unix.ENOBUFS) {
+		t.Errorf("a route that is not told: %v", err)
 	}
 }
