@@ -134,7 +134,7 @@ func (f *fake) Names(context.Context) ([]string, error) {
 
 func (f *fake) Ancestry() (Ancestry, error) { return f.own, nil }
 
-func (f *fake) Restart(ctx context.Context, _ string) (<-chan string, error) {
+func (f *fake) Restart(ctx context.Context, _ string, _ []string) (<-chan string, error) {
 	f.called("restart")
 	if f.jobErr != nil {
 		return nil, f.jobErr

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"sentinel/internal/fault"
@@ -41,7 +42,7 @@ func (r *Restart) Do(ctx context.Context) (Restarted, error) {
 	limited, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	progress.Say(ctx, 25, "restarting "+shown(r.unit.Name))
-	job, err := r.manager.Restart(limited, r.unit.Name)
+	job, err := r.manager.Restart(limited, r.unit.Name, slices.Concat(r.others.restarts, r.others.starts))
 	if err != nil {
 		done.Pending = limited.Err() != nil || errors.Is(err, context.DeadlineExceeded)
 		return done, r.rejected(err)

@@ -131,6 +131,7 @@ func TestRestartsThatFail(t *testing.T) {
 		"given up":                          {nil, "done", append(flapping(200 * time.Millisecond)[:6], moment{600 * time.Millisecond, now("failed", "failed", func(u *Unit) { exited(6)(u); u.Restarts = 4 })}), "died 5 times since the restart (exit status 6), and systemd has given it up", 750 * time.Millisecond},
 		"limit":                             {nil, "failed", life(now("failed", "failed", func(u *Unit) { u.Result = "start-limit-hit" })), "was started too often", 0},
 		"limit from before":                 {func(u *Unit) { u.Active, u.Invocation = "failed", "old" }, "failed", life(now("failed", "failed", func(u *Unit) { exited(6)(u); u.Invocation = "old" })), "was started too often", 0},
+		"limit of one that was on":          {func(u *Unit) { u.Invocation = "old" }, "failed", life(now("failed", "failed", func(u *Unit) { exited(143)(u); u.Invocation = "old" })), "was stopped and not started again: it was started too often, and systemd", 0},
 		"again":                             {func(u *Unit) { u.Active, u.Invocation = "failed", "old" }, "failed", life(now("failed", "failed", exited(6))), "died right after", 0},
 		"timeout":                           {nil, "failed", life(now("failed", "failed", func(u *Unit) { u.Result = "timeout" })), "did not start or stop in time", 0},
 		"watchdog":                          {nil, "done", life(now("failed", "failed", func(u *Unit) { u.Result = "watchdog" })), "watchdog", 0},

@@ -151,10 +151,10 @@ type Manager interface {
 	Names(ctx context.Context) ([]string, error)
 	// Ancestry finds the ancestors of this run.
 	Ancestry() (Ancestry, error)
-	// Restart queues a restart. It returns when the manager has taken or refused it,
-	// or ctx ends. The channel tells how the job ended: done, failed, canceled, timeout,
+	// Restart queues a restart, which no count of earlier starts of the service, or of the others that go with it, makes
+	// the manager refuse. It returns when the manager has taken or refused it, or ctx ends. The channel tells how the job ended: done, failed, canceled, timeout,
 	// dependency, skipped, ...
-	Restart(ctx context.Context, name string) (<-chan string, error)
+	Restart(ctx context.Context, name string, others []string) (<-chan string, error)
 	// Log returns the last lines that the service wrote, or its manager about it,
 	// since then, or at all if since is zero; the latest comes last. Those of others say whose they are, and take
 	// no room from these.

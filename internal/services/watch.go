@@ -117,7 +117,11 @@ func (r *Restart) died(w *watch, result string) error {
 	case w.deaths > 0:
 		return r.failed(fmt.Sprintf("died %d times since the restart%s, and %s has given it up (start limit)", w.deaths+1, r.kind.how(w.last), manager), reset)
 	case startLimitHit(w, result):
-		return r.failed("was not started: it was started too often and failed each time, and "+manager+" does not try again (start limit)", reset)
+		was := "was not started"
+		if on(w.before) {
+			was = "was stopped and not started again"
+		}
+		return r.failed(was+": it was started too often, and "+manager+" does not try again (start limit)", reset)
 	}
 	switch u := w.last; u.Result {
 	case "timeout":
@@ -139,9 +143,9 @@ func (r *Restart) died(w *watch, result string) error {
 }
 
 // startLimitHit says whether systemd refused to start the service at all. The
-// result tells that only where nothing had gone wrong before.
+// result tells that only where nothing had gone wrong before, its stop included.
 func startLimitHit(w *watch, result string) bool {
-	return w.last.Result == "start-limit-hit" || result == "failed" && w.before.Active == "failed" && w.last.Invocation == w.before.Invocation
+	return w.last.Result == "start-limit-hit" || result == "failed" && w.last.Invocation != "" && w.last.Invocation == w.before.Invocation
 }
 
 // ended reports a service that is off and has not failed. That is success for one

@@ -72,8 +72,8 @@ func (m *manager) Close() {}
 
 // Restart implements [services.Manager]. launchctl returns when the job has been
 // started again; until then it is asked in the background, since launchd goes on whether or not
-// somebody waits.
-func (m *manager) Restart(ctx context.Context, name string) (<-chan string, error) {
+// somebody waits. It delays starts that follow each other closely, and refuses none.
+func (m *manager) Restart(ctx context.Context, name string, _ []string) (<-chan string, error) {
 	before, err := m.ctl.Print(ctx, name)
 	if err != nil {
 		return nil, known(err, m.EUID == 0)

@@ -8,6 +8,7 @@ package services
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -102,10 +103,19 @@ func (m *manager) Close() {
 }
 
 // Restart implements [services.Manager]. The mode is that of systemctl: conflicting jobs are
-// replaced, except irreversible ones such as a shutdown.
-func (m *manager) Restart(ctx context.Context, name string) (<-chan string, error) {
+// replaced, except irreversible ones such as a shutdown. systemd asks for the limit of starts when it has stopped the
+// service, and tells nobody how many it has counted; so they are forgotten first. A unit that is not loaded has none, and one that
+// cannot be loaded is not stopped for its start.
+func (m *manager) Restart(ctx context.Context, name string, others []string) (<-chan string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
+	for _, unit := range append([]string{name}, others...) {
+		switch err := known(m.conn.ResetFailedUnitContext(ctx, unit)); {
+		case err == nil, errors.Is(err, services.ErrNoUnit), errors.Is(err, services.ErrMasked), errors.Is(err, services.ErrRejected):
+		default:
+			return nil, err
+		}
+	}
 	done := make(chan string, 1)
 	if _, err := m.conn.RestartUnitContext(ctx, name, "replace", done); err != nil {
 		return nil, known(err)

@@ -27,8 +27,9 @@ import (
 )
 
 const (
-	sleeps  = "[Service]\nExecStart=/bin/sleep infinity\n"
-	install = "[Install]\nWantedBy=multi-user.target\n"
+	sleeps     = "[Service]\nExecStart=/bin/sleep infinity\n"
+	install    = "[Install]\nWantedBy=multi-user.target\n"
+	startLimit = "[Unit]\nStartLimitIntervalSec=1h\nStartLimitBurst=2\n[Service]\n"
 )
 
 // shell makes a service of a script.
@@ -55,6 +56,9 @@ var inContainer = map[string]string{
 	"loop.service":      secondLife("sleep 1; exit 5") + "Restart=always\nRestartSec=100ms\n",
 	"limit.service":     secondLife("exit 6") + "Restart=always\nRestartSec=100ms\n",
 	"limited.service":   "[Unit]\nStartLimitIntervalSec=1h\n" + secondLife("exit 6"),
+	"tight.service":     "[Unit]\nRequires=tool.service\nAfter=tool.service\n" + startLimit + "ExecStart=/bin/sh -c 'trap \"exit 143\" TERM; sleep infinity & wait'\n",
+	"part.service":      "[Unit]\nPartOf=tight.service\n" + startLimit + "ExecStart=/bin/sleep infinity\n",
+	"tool.service":      startLimit + "Type=oneshot\nExecStart=/bin/true\n",
 	"waits.service":     secondLife("exit 7") + "Restart=always\nRestartSec=1h\n",
 	"recovers.service":  shell("n=$$(cat /run/%n 2>/dev/null || echo 0); echo $$((n+1)) >/run/%n; test $$n = 1 && exit 9; exec sleep infinity", "Restart=always\nRestartSec=100ms\n"),
 	"oncefails.service": "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'exit 8'\n" + install,
@@ -210,7 +214,18 @@ func TestRestartsOfABootedSystem(t *testing.T) {
 				return exec.Command("systemctl", "--quiet", "is-failed", "limited").Run() == nil
 			})
 		}
-		outcome{"limited", nil, failed, "started too often", "failed exit-code"}.check(t)
+		outcome{"limited", nil, failed, "died right after the restart (exit status 6)", "failed exit-code"}.check(t)
+	})
+	// systemd refuses a start too many, also that of what goes with a service, when it has stopped the service.
+	t.Run("tight", func(t *testing.T) {
+		t.Parallel()
+		prepare(t, []string{"start tight part"})
+		for range 3 {
+			outcome{"tight", nil, "", running, "active"}.check(t)
+			if got := show(t, "ActiveState", "part"); got != "active" {
+				t.Errorf("what is part of it is %s", got)
+			}
+		}
 	})
 }
 

@@ -73,7 +73,7 @@ func withoutSettling(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	job, err := source.manager.Restart(t.Context(), p.Name())
+	job, err := source.manager.Restart(t.Context(), p.Name(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

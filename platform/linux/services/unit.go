@@ -188,12 +188,11 @@ func service(p properties, u *services.Unit) {
 	u.Commands = append(u.Commands, u.LastCommands...)
 }
 
-// startLimited reports whether one more start may be one too many (StartLimitBurst= of systemd.unit(5)). Those by hand
-// are not told; the last one of all is.
+// startLimited reports whether one more start may be one too many (StartLimitBurst= of systemd.unit(5)). How many there
+// were, those by hand among them, is not told; when the last one was is.
 func startLimited(p properties, u services.Unit) bool {
-	burst, interval := value[uint32](p, "StartLimitBurst"), value[uint64](p, "StartLimitIntervalUSec")
-	recent := uint64(max(time.Since(u.Started).Microseconds(), 0)) < interval
-	return burst > 0 && recent && u.Restarts+2 > int(burst) // the first start and the next one count as well
+	interval := value[uint64](p, "StartLimitIntervalUSec")
+	return value[uint32](p, "StartLimitBurst") > 0 && uint64(max(time.Since(u.Started).Microseconds(), 0)) < interval
 }
 
 // actions returns the actions that systemd takes on the system when a unit ends. Before version 236
