@@ -81,7 +81,7 @@ func (p *planner) checkProcess(ctx context.Context, e End) error {
 	if err := p.checkService(ctx, u, e); err != nil {
 		return err
 	}
-	return p.checkSideEffects(ctx, u)
+	return p.checkSideEffects(ctx, u, e.Graceful)
 }
 
 // endsWith says whether the service ends with the process: its main one, the command that starts or
@@ -137,9 +137,19 @@ func (u Unit) comesBack(graceful bool) bool {
 }
 
 // checkSideEffects refuses for what goes with the service. A manager that starts it again does to others what a
-// restart does, but for those that are bound to it: these stay off.
-func (p *planner) checkSideEffects(ctx context.Context, u Unit) error {
-	if err := p.checkLost(ctx, u.Name, u.BoundTo, stops); err != nil {
+// restart does, but for those that are bound to it: these stay off, as do those that only it needs unless it surely
+// comes back.
+func (p *planner) checkSideEffects(ctx context.Context, u Unit, graceful bool) error {
+	names := u.BoundTo
+	if !u.comesBack(graceful) {
+		p.ends = u.Name
+		unneeded, err := p.unneeded(ctx, u, func(name string) bool { return name == u.Name })
+		if err != nil {
+			return err
+		}
+		names = slices.Concat(names, unneeded)
+	}
+	if err := p.checkLost(ctx, u.Name, names, stops); err != nil {
 		return err
 	}
 	if u.MayRestart {

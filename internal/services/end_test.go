@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -56,6 +57,10 @@ func TestEndsThatTakeOthersAlong(t *testing.T) {
 		"ssh requires what comes back":     {func(u *Unit) { requires(u); u.MayRestart = true }, "the end of nginx.service restarts ssh.service as well", false},
 		"what is bound to it carries ssh":  {func(u *Unit) { u.BoundTo = []string{"a.service"} }, "stops ssh.service as well", false},
 		"what is bound to it reboots":      {func(u *Unit) { u.BoundTo = []string{"b.service"} }, "when b.service ends or fails", true},
+		"ssh is on for it alone":           {func(u *Unit) { u.Holds = []string{"unneeded.service"} }, "the end of nginx.service stops unneeded.service as well", false},
+		"and may be after its return":      {func(u *Unit) { u.Holds, u.MayRestart = []string{"unneeded.service"}, true }, "stops unneeded.service as well", false},
+		"and it surely comes back":         {func(u *Unit) { u.Holds, u.MayRestart, u.BackAfterKill = []string{"unneeded.service"}, true, true }, "", false},
+		"ssh is on by itself":              {func(u *Unit) { u.Holds = []string{"ssh.service"} }, "", false},
 		"conflicts with ssh":               {func(u *Unit) { u.Stops = []string{"ssh.service"} }, "", false},
 		"conflicts with it and comes back": {func(u *Unit) { u.Stops, u.MayRestart = []string{"ssh.service"}, true }, "stops ssh.service as well", false},
 		"runs the call":                    {func(u *Unit) { u.Group = "/user.slice/a.scope" }, "nginx.service ends with it, and this very call runs in it", false},
@@ -63,7 +68,10 @@ func TestEndsThatTakeOthersAlong(t *testing.T) {
 		"is a part of the system":          {func(u *Unit) { u.Names = []string{"systemd-x.service"} }, "it is a part of the service manager", false},
 	} {
 		u := with(running("nginx.service"), c.change)
-		others := []Unit{ssh, off(running("alarm.service")), with(running("a.service"), requires), with(running("b.service"), func(u *Unit) { u.Actions = []string{"reboot"} })}
+		unneeded := with(running("unneeded.service"), func(u *Unit) {
+			u.Names, u.HeldBy = []string{"ssh.service"}, []string{"nginx.service", "off.service"}
+		})
+		others := []Unit{unneeded, ssh, off(running("alarm.service")), with(running("a.service"), requires), with(running("b.service"), func(u *Unit) { u.Actions = []string{"reboot"} })}
 		for _, force := range []bool{false, true} {
 			_, err := checkEnd(t, machine(u, others...), func(e *End) { e.Force = force })
 			if refused := c.why != "" && (!force || c.final); (err != nil) != refused {
@@ -147,5 +155,36 @@ func TestWhatGoesWithAnEnd(t *testing.T) {
 	others, err = checkEnd(t, f, unchanged)
 	if want := " Its end also restarts b.service; stops a.service; may start c.service."; err != nil || others.Sentence("Its end") != want || !slices.Equal(others.AlsoStops, []string{"a.service"}) {
 		t.Errorf("%v, %q", err, others.Sentence("Its end"))
+	}
+}
+
+// What nothing else needs stops, and what only that has needed.
+func TestWhatStopsWithAnEndBecauseNothingNeedsIt(t *testing.T) {
+	holds := func(name string, held ...string) Unit {
+		return with(running(name), func(u *Unit) { u.Holds = held })
+	}
+	held := func(u Unit, by ...string) Unit { return with(u, func(u *Unit) { u.HeldBy = by }) }
+	f := machine(
+		with(holds("nginx.service", "a.service", "shared.service", "both.service", "off.service", "gone.service"), func(u *Unit) { u.BoundTo = []string{"bound.service"} }),
+		held(holds("a.service", "below.service"), "nginx.service"), held(running("below.service"), "a.service"),
+		held(running("shared.service"), "nginx.service", "stays.service"), running("stays.service"),
+		held(running("both.service"), "nginx.service", "bound.service"), holds("bound.service", "both.service"),
+		held(with(running("off.service"), func(u *Unit) { u.Active = "inactive" }), "nginx.service"))
+	others, err := checkEnd(t, f, unchanged)
+	if want := []string{"a.service", "below.service", "both.service", "bound.service"}; err != nil || !slices.Equal(others.AlsoStops, want) || others.AlsoTotal != len(want) {
+		t.Errorf("%v, %+v, want %q", err, others, want)
+	}
+	for i := range 1000 {
+		nginx := f.units["nginx.service"]
+		nginx.Holds = append(nginx.Holds, "x"+strconv.Itoa(i)+".service")
+		f.units["nginx.service"] = nginx
+	}
+	f.read = 0
+	if _, err := checkEnd(t, f, unchanged); code(err) != fault.ProtectedProcess || f.read > 2*maxRelated {
+		t.Errorf("%v, %d units read", err, f.read)
+	}
+	f.silent = "a.service"
+	if _, err := checkEnd(t, f, unchanged); code(err) != fault.Unavailable {
+		t.Errorf("silent: %v", err)
 	}
 }

@@ -55,7 +55,10 @@ type planner struct {
 	what    string // that is checked, as in "its restart stops ... as well"
 	refusal func(why string, lifts bool) *fault.Error
 	judged  int    // the process that is to be ended; 0 for none
-	others  Others // that the checks have come by
+	ends    string // the service that may not come back; empty for none
+	// relations are the units that [planner.unneeded] has read.
+	relations map[string]Unit
+	others    Others // that the checks have come by
 }
 
 // PlanRestart checks whether a service may be restarted and changes nothing. It

@@ -211,6 +211,7 @@ func (p *planner) started(ctx context.Context, name string, seen map[string]bool
 // them.
 func (p *planner) checkLost(ctx context.Context, service string, names []string, how string) error {
 	seen := map[string]bool{service: true}
+	gone := func(name string) bool { return name == p.ends || seen[name] && name != service }
 	for queue := names; len(queue) > 0; queue = queue[1:] {
 		name := queue[0]
 		if seen[name] || p.kind.shutsDown(name) { // what ends the system conflicts with everything
@@ -233,7 +234,11 @@ func (p *planner) checkLost(ctx context.Context, service string, names []string,
 		p.others.add(how, other)
 		queue = slices.Concat(queue, other.Carries)
 		if how == stops {
-			queue = slices.Concat(queue, other.BoundTo)
+			unneeded, err := p.unneeded(ctx, other, gone)
+			if err != nil {
+				return err
+			}
+			queue = slices.Concat(queue, other.BoundTo, unneeded)
 		}
 	}
 	return nil

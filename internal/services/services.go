@@ -41,6 +41,8 @@ type Unit struct {
 	Stops     []string // what conflicts with it and is stopped by its start
 	Carries   []string // what a restart of it restarts, and a stop of it stops
 	BoundTo   []string // what is stopped for good when it ends by itself, and by a stop of it
+	Holds     []string // what may stop when nothing needs it any more, and it does
+	HeldBy    []string // it stops when none of these is on; empty where it stays
 	Actions   []string // what the manager does to the system when it ends: reboot, poweroff-force, ...
 
 	Invocation   string // opaque; another one for every start

@@ -42,6 +42,14 @@ var ending = map[string]string{
 	"tied.service":     "[Unit]\nBindsTo=always.service\nAfter=always.service\n" + sleeps,
 	"needs.service":    "[Unit]\nRequires=always.service\nAfter=always.service\n" + sleeps,
 
+	"wishes.service":   "[Unit]\nWants=unneeded.service\nRequires=shared.service\n" + sleeps,
+	"unneeded.service": "[Unit]\nStopWhenUnneeded=yes\nBindsTo=below.service\n" + sleeps,
+	"below.service":    "[Unit]\nStopWhenUnneeded=yes\n" + sleeps,
+	"shared.service":   "[Unit]\nStopWhenUnneeded=yes\n" + sleeps,
+	"shares.service":   "[Unit]\nWants=shared.service\n" + sleeps,
+	"dropbear.service": "[Unit]\nStopWhenUnneeded=yes\n" + sleeps,
+	"login.service":    "[Unit]\nUpholds=dropbear.service\n" + sleeps,
+
 	"cache.service":  "[Unit]\nWants=fresh.service fresh.socket\n" + sleeps,
 	"fresh.service":  "[Unit]\nConflicts=legacy.service\nOnFailure=alarm.service\n" + sleeps,
 	"fresh.socket":   "[Socket]\nListenStream=/run/fresh\nService=plain.service\n",
@@ -81,7 +89,7 @@ func TestEndsThatABootedSystemRefuses(t *testing.T) {
 	if !testenv.Booted(t, ending) {
 		return
 	}
-	prepare(t, []string{"start dog good carrier ssh rescuer last first plain"})
+	prepare(t, []string{"start login dog good carrier ssh rescuer last first plain"})
 	for _, c := range []struct {
 		unit, why string
 		forced    bool // by force as well
@@ -89,6 +97,7 @@ func TestEndsThatABootedSystemRefuses(t *testing.T) {
 		{"dog", "when dog.service ends or fails, systemd may reboot the system", true},
 		{"good", "when good.service ends or fails, systemd may poweroff the system", true},
 		{"carrier", "the end of carrier.service stops ssh.service as well", false},
+		{"login", "the end of login.service stops dropbear.service as well", false},
 		{"rescuer", "the end of rescuer.service may start reboot.target, which ends the system", true},
 		{"last", "last.service runs /usr/sbin/reboot, which ends the system", true},
 		{"plain", "plain.service is protected: the configuration of this machine says so", false},
@@ -132,6 +141,7 @@ func TestWhatABootedSystemStopsWithAProcess(t *testing.T) {
 		spares   []string
 	}{
 		{"base", []string{"bound", "second", "requires", "follower"}, nil, []string{"bound", "follower", "second"}, []string{"alarm"}, []string{"requires"}},
+		{"wishes", []string{"unneeded", "below", "shared", "shares"}, nil, []string{"below", "unneeded"}, nil, []string{"shared", "shares"}},
 		{"always", []string{"tied", "needs"}, []string{"needs"}, []string{"tied"}, []string{"other"}, nil},
 	} {
 		prepare(t, []string{"start " + c.unit + " " + strings.Join(c.on, " "), "stop wanted other alarm"})

@@ -92,6 +92,7 @@ func common(p properties) services.Unit {
 		// A unit that ends by itself takes these with it, also where it is started again
 		// (retroactively_stop_dependencies of src/core/unit.c); those that require it stay.
 		BoundTo:    lists(p, "BoundBy", "PropagatesStopTo"),
+		Holds:      lists(p, "Requires", "Requisite", "Wants", "BindsTo", "Upholds"),
 		Actions:    append(actions(p), isolations(p)...),
 		Invocation: string(value[[]byte](p, "InvocationID")),
 		Unusable:   unusable(p), Dormant: dormant(p),
@@ -99,6 +100,9 @@ func common(p properties) services.Unit {
 		File: value[string](p, "FragmentPath"), Needs: lists(p, "Requires", "Requisite", "BindsTo"), Wishes: lists(p, "Wants"),
 		RestartedBy: startedBy(p),
 		LogHint:     "More of them: journalctl --unit=" + name,
+	}
+	if value[bool](p, "StopWhenUnneeded") {
+		u.HeldBy = lists(p, "RequiredBy", "RequisiteOf", "WantedBy", "BoundBy", "UpheldBy")
 	}
 	if value[bool](p, "NeedDaemonReload") {
 		u.Stale = " Its unit file has changed since systemd read it, and the old one counts until: systemctl daemon-reload"
