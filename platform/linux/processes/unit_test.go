@@ -79,6 +79,35 @@ ExecStart=/bin/sh -c 'sleep 1000 & sleep 1001 & wait'
 Restart=on-failure
 `
 
+// others start these services again, which Restart= does not.
+var others = map[string]string{
+	"upheld.service": mortal, "keeper.service": "[Unit]\nUpholds=upheld.service\n" + mortal,
+	"pathed.service": mortal, "pathed.path": "[Path]\nPathExists=/run\n",
+	"timed.service": mortal, "timed.timer": "[Timer]\nOnActiveSec=0\nOnUnitInactiveSec=100ms\nAccuracySec=1ms\n",
+	"rescued.service": "[Unit]\nOnFailure=rescuer.service\n" + mortal,
+	"rescuer.service": "[Service]\nType=oneshot\nExecStart=/usr/bin/systemctl --no-block start rescued.service\n",
+}
+
+func TestWhatOtherUnitsStartAgainDoesNotSurelyStayAway(t *testing.T) {
+	if !testenv.Booted(t, others) {
+		return
+	}
+	for _, c := range []struct{ unit, start, cause string }{
+		{"upheld.service", "keeper.service", "UpheldBy=keeper.service"},
+		{"pathed.service", "pathed.path", "TriggeredBy=pathed.path"},
+		{"timed.service", "timed.timer", "TriggeredBy=timed.timer"},
+		{"rescued.service", "rescued.service", "OnFailure=rescuer.service"},
+	} {
+		testenv.Systemctl(t, true, "start "+c.start)
+		pid := started(t, c.unit)
+		got := kill(t, processes.Target{PID: pid})
+		if want := c.unit + " may start it again (Restart=no, " + c.cause + ");"; got.WillRestart != nil || !strings.HasPrefix(got.RestartNote, want) {
+			t.Errorf("%s: %+v, want %q", c.unit, got, want)
+		}
+		testenv.WaitFor(t, c.unit+" to run again", func() bool { now := mainPID(t, c.unit); return now != 0 && now != pid })
+	}
+}
+
 func show(t *testing.T, unit, property string) string {
 	t.Helper()
 	out, err := exec.Command("systemctl", "show", "--value", "--property="+property, unit).Output()

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/coreos/go-systemd/v22/dbus"
 	"golang.org/x/sys/unix"
@@ -35,10 +36,38 @@ func RestartPolicy(ctx context.Context, root, unit string) (processes.RestartPol
 	if err != nil {
 		return processes.RestartPolicy{}, err
 	}
+	others, err := conn.GetUnitPropertiesContext(ctx, unit)
+	if err != nil {
+		return processes.RestartPolicy{}, fmt.Errorf("read what starts %s: %w", unit, err)
+	}
 	main, err := serviceProperty[uint32](ctx, conn, unit, "MainPID")
-	policy := Predict(restart, prevent, success)
+	policy := doubted(Predict(restart, prevent, success), others)
 	policy.MainPID = int(main)
 	return policy, err
+}
+
+// maxNamed bounds how many units of a sort a cause names.
+const maxNamed = 3
+
+// doubted leaves it open whether a service stays away that other units may start: those that keep it on, those that
+// start it when something happens, and those that its end starts. Versions of systemd that lack a property have none.
+func doubted(p processes.RestartPolicy, unit map[string]any) processes.RestartPolicy {
+	var causes []string
+	for _, name := range []string{"UpheldBy", "TriggeredBy", "OnFailure", "OnSuccess"} {
+		if units, ok := unit[name].([]string); ok && len(units) > 0 {
+			causes = append(causes, name+"="+strings.Join(units[:min(len(units), maxNamed)], " "))
+		}
+	}
+	if len(causes) == 0 || p.OnKill != processes.StaysAway && p.OnTerm != processes.StaysAway {
+		return p
+	}
+	for _, then := range []*processes.Prediction{&p.OnKill, &p.OnTerm} {
+		if *then == processes.StaysAway {
+			*then = processes.Uncertain
+		}
+	}
+	p.Cause = strings.TrimSuffix(p.Cause, ")") + ", " + strings.Join(causes, ", ") + ")"
+	return p
 }
 
 // Predict is the table of systemd.service(5) under Restart=, with what RestartPreventExitStatus= and SuccessExitStatus=

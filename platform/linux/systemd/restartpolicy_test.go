@@ -42,3 +42,25 @@ func TestPredictionsHeedExitStatuses(t *testing.T) {
 		}
 	}
 }
+
+// What other units may start does not surely stay away; what comes back anyhow does.
+func TestPredictionsHeedWhatOthersStart(t *testing.T) {
+	const may, yes, no = processes.Uncertain, processes.ComesBack, processes.StaysAway
+	upheld, triggered := map[string]any{"UpheldBy": []string{"a.service"}, "OnFailure": []string{}}, map[string]any{"TriggeredBy": []string{"a.timer", "b.path", "c.socket", "d.timer"}}
+	for _, c := range []struct {
+		restart    string
+		unit       map[string]any
+		kill, term processes.Prediction
+		cause      string
+	}{
+		{"no", nil, no, no, "(Restart=no)"},
+		{"no", upheld, may, may, "(Restart=no, UpheldBy=a.service)"},
+		{"on-abort", triggered, yes, may, "(Restart=on-abort, TriggeredBy=a.timer b.path c.socket)"},
+		{"always", upheld, yes, yes, "(Restart=always)"},
+		{"no", map[string]any{"OnFailure": []string{"a.service"}, "OnSuccess": []string{"b.service"}}, may, may, "(Restart=no, OnFailure=a.service, OnSuccess=b.service)"},
+	} {
+		if p := doubted(Predict(c.restart, nil, nil), c.unit); p.OnKill != c.kill || p.OnTerm != c.term || p.Cause != c.cause {
+			t.Errorf("%+v: %+v", c, p)
+		}
+	}
+}
