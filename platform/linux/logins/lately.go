@@ -18,8 +18,8 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// maxLately is how many records of btmp are read for [Reader.Lately], which is asked every minute, and how
-// many failures are enough not to read a file of syslog further back.
+// maxLately is how many failures [Reader.Lately] counts, which is asked every minute, of up to two records of btmp each,
+// and how many are enough not to read a file of syslog further back.
 const maxLately = 1024
 
 // latelyParts are how many bytes of a file of syslog are read: more where fewer do not reach back, since
@@ -50,14 +50,14 @@ type Lately struct {
 // both are missing, and otherwise says that the file could not be read back to that moment: what was counted,
 // which whoever fills the file must not take away, stands beside it.
 func (r *Reader) Lately(ctx context.Context, since time.Time) (Lately, error) {
-	list, _, _, err := r.records(btmpFile, "", since, maxLately)
+	list, _, _, err := r.records(btmpFile, "", since, 2*maxLately)
 	var failures []logins.Event
-	for _, rec := range list {
+	for _, rec := range r.attempts(list) {
 		if !rec.At.Before(since) && !rec.At.After(r.now().Add(time.Minute)) {
 			failures = append(failures, logins.Failure(rec.At, rec.Service(), rec.User, rec.From))
 		}
 	}
-	found := latelyOf(failures)
+	found := latelyOf(failures[max(0, len(failures)-maxLately):])
 	for _, name := range logFiles {
 		logged, fileErr := r.logged(name, since)
 		if hostfile.Missing(fileErr) {

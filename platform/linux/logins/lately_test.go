@@ -5,7 +5,9 @@
 package logins
 
 import (
+	"encoding/binary"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +43,50 @@ func TestFailuresOfTheLastHour(t *testing.T) {
 	}
 	if _, err := lately(t, nil); !hostfile.Missing(err) {
 		t.Error(err)
+	}
+}
+
+// recordBy is the record of a process.
+func recordBy(pid int, terminal, user, host string, at time.Time) string {
+	b := []byte(record(6, terminal, user, host, at))
+	binary.NativeEndian.PutUint32(b[4:], uint32(pid))
+	return string(b)
+}
+
+// Two records of one process are those of one guess where the first is of the name, which is not known here.
+func TestRecordsOfANameAreNoFailuresBesideThoseOfItsPasswords(t *testing.T) {
+	const host, other = "203.0.113.9", "203.0.113.1"
+	at := func(seconds int) time.Time { return now.Add(-time.Minute).Add(time.Duration(seconds) * time.Second) }
+	guess := recordBy(7, "ssh:notty", "x", host, at(0))
+	var many strings.Builder
+	for pid := range maxLately {
+		many.WriteString(strings.Repeat(recordBy(pid+1, "ssh:notty", "x", host, at(0)), 2))
+	}
+	passwd := map[string]string{"etc/passwd": "mira:x:1000:1000::/:/bin/sh\n"}
+	for what, c := range map[string]struct {
+		btmp  string
+		files map[string]string
+		want  int
+	}{
+		"a name alone":       {guess, passwd, 1},
+		"a password":         {guess + recordBy(7, "ssh:notty", "x", host, at(2)), passwd, 1},
+		"three passwords":    {guess + recordBy(7, "ssh:notty", "x", host, at(2)) + recordBy(7, "ssh:notty", "x", host, at(4)) + recordBy(7, "ssh:notty", "x", host, at(6)), passwd, 3},
+		"among others":       {guess + recordBy(8, "ssh:notty", "x", host, at(1)) + recordBy(7, "ssh:notty", "x", host, at(2)) + recordBy(8, "ssh:notty", "x", host, at(3)), passwd, 2},
+		"an account":         {recordBy(7, "ssh:notty", "mira", host, at(0)) + recordBy(7, "ssh:notty", "mira", host, at(2)), passwd, 2},
+		"accounts unread":    {guess + recordBy(7, "ssh:notty", "x", host, at(2)), nil, 2},
+		"the number again":   {guess + recordBy(7, "ssh:notty", "x", host, at(-600)), passwd, 2},
+		"another name":       {guess + recordBy(7, "ssh:notty", "y", host, at(2)), passwd, 2},
+		"another address":    {guess + recordBy(7, "ssh:notty", "x", other, at(2)), passwd, 2},
+		"of no process":      {strings.Repeat(recordBy(0, "ssh:notty", "x", host, at(0)), 2), passwd, 2},
+		"at a console":       {recordBy(7, "tty1", "x", "", at(0)) + recordBy(7, "tty1", "x", "", at(2)), passwd, 2},
+		"as many as counted": {many.String(), passwd, maxLately},
+	} {
+		files := map[string]string{"var/log/btmp": c.btmp}
+		maps.Copy(files, c.files)
+		got, err := lately(t, files)
+		if err != nil || got.Failures != c.want {
+			t.Errorf("%s: %v, %+v, want %d", what, err, got, c.want)
+		}
 	}
 }
 

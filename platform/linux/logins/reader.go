@@ -116,7 +116,7 @@ func (r *Reader) btmp(since time.Time) (logins.Log, error) {
 		return logins.Log{}, err
 	}
 	log := logins.Log{Name: btmpFile, From: from, Notes: notes}
-	for _, rec := range list {
+	for _, rec := range r.attempts(list) {
 		log.Events = append(log.Events, logins.Failure(rec.At, rec.Service(), rec.User, rec.From))
 	}
 	return log, nil

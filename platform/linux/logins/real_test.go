@@ -108,9 +108,9 @@ func ssh(t *testing.T, dir, from, user, secret string, options ...string) bool {
 	}
 	words := append([]string{
 		"netns", "exec", "peer", "/usr/bin/ssh", "-F", "/dev/null", "-p", "2201", "-b", from, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
-		"-o", "NumberOfPasswordPrompts=3", "-o", "ConnectTimeout=60", "-o", "IdentitiesOnly=yes", "-o", "User=\"" + user + "\"",
-	}, options...)
-	cmd := exec.Command("ip", append(words, server, "true")...)
+		"-o", "ConnectTimeout=60", "-o", "IdentitiesOnly=yes", "-o", "User=\"" + user + "\"",
+	}, options...) // the first value of an option counts
+	cmd := exec.Command("ip", append(words, "-o", "NumberOfPasswordPrompts=3", server, "true")...)
 	cmd.Env = append(os.Environ(), "SSH_ASKPASS="+ask, "SSH_ASKPASS_REQUIRE=force", "DISPLAY=none:0", "SSH_AUTH_SOCK=")
 	out, err := cmd.CombinedOutput()
 	if err != nil && !strings.Contains(string(out), "Permission denied") && !strings.Contains(string(out), "Too many authentication failures") {
@@ -173,5 +173,31 @@ func TestRealServerAndHostileNames(t *testing.T) {
 	}
 	if *r.LastTotal != 2 || r.Unattributed > 1 {
 		t.Errorf("%d logins, %d without an address\n%s", *r.LastTotal, r.Unattributed, raw)
+	}
+}
+
+// sshd writes a record of a name that it does not know, and another one of each password for it.
+func TestAnUnknownNameCountsOnceInRecords(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	testenv.Program(t, "sshd", "openssh-server")
+	dir := realServer(t)
+	for _, c := range []struct{ user, methods, passwords string }{
+		{"unknown1", "password", "1"}, {"unknown2", "password", "3"}, {"unknown3", "none", "1"}, {"mira", "password", "3"},
+	} {
+		if ssh(t, dir, mallory, c.user, "wrong", "-o", "PreferredAuthentications="+c.methods, "-o", "NumberOfPasswordPrompts="+c.passwords) {
+			t.Fatalf("%s got in", c.user)
+		}
+	}
+	const want = 1 + 3 + 1 + 3
+	since, reader := time.Now().Add(-time.Hour), New("/", nil, time.Now)
+	lately, err := reader.Lately(t.Context(), since)
+	if err != nil || lately.Failures != want || lately.ByAddress[mallory] != want {
+		t.Errorf("%v, lately: %+v", err, lately)
+	}
+	log, err := reader.Log(t.Context(), since)
+	if err != nil || log.Name != btmpFile || len(log.Events) != want {
+		t.Errorf("%v, %d in %s", err, len(log.Events), log.Name)
 	}
 }
