@@ -53,7 +53,7 @@ func OnWire(protocol uint8, local, remote netip.AddrPort) (netip.Addr, error) {
 	sent := tuple{protocol, local.Addr().Unmap(), remote.Addr().Unmap().WithZone(""), local.Port(), remote.Port()}
 	// The kernel marks the one answer as a part of several and sends no end of them; the acknowledgement is the end.
 	ask := flowRequest(sent.dest, nl.IPCTNL_MSG_CT_GET, unix.NLM_F_ACK)
-	ask.AddData(sent.attribute())
+	ask.AddData(sent.attribute(nl.CTA_TUPLE_ORIG))
 	messages, err := ask.Execute(unix.NETLINK_NETFILTER, 0)
 	if errors.Is(err, unix.ENOENT) {
 		return netip.Addr{}, nil
@@ -81,13 +81,13 @@ func (f flow) cameFrom(sent tuple) netip.Addr {
 	return netip.Addr{}
 }
 
-// attribute is a CTA_TUPLE_ORIG. The kernel finds a flow by the tuple of either direction.
-func (t tuple) attribute() *nl.RtAttr {
+// attribute is a CTA_TUPLE_ORIG or CTA_TUPLE_REPLY. The kernel finds a flow by the tuple of either direction.
+func (t tuple) attribute(kind int) *nl.RtAttr {
 	from, to := nl.CTA_IP_V4_SRC, nl.CTA_IP_V4_DST
 	if t.dest.Is6() {
 		from, to = nl.CTA_IP_V6_SRC, nl.CTA_IP_V6_DST
 	}
-	all := nl.NewRtAttr(unix.NLA_F_NESTED|nl.CTA_TUPLE_ORIG, nil)
+	all := nl.NewRtAttr(unix.NLA_F_NESTED|kind, nil)
 	ends := all.AddRtAttr(unix.NLA_F_NESTED|nl.CTA_TUPLE_IP, nil)
 	ends.AddRtAttr(from, t.source.AsSlice())
 	ends.AddRtAttr(to, t.dest.AsSlice())
