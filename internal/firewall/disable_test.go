@@ -63,7 +63,7 @@ func TestPlansAreSentencesForAPerson(t *testing.T) {
 		on := newMachine()
 		on.open.Listeners = m.open.Listeners
 		want := map[int]string{1: "One other service would become unreachable from other hosts.", 2: "2 other services would become unreachable from other hosts."}[total]
-		if said := plan(t, on, EnableOptions{}).Summary(); said != "ufw would be switched on. The ports of remote sessions (22/tcp, 2222/tcp) would be let in first; open sessions go on. "+want {
+		if said := plan(t, on, EnableOptions{}).Summary(); said != "ufw would be switched on. The ports of remote sessions (22/tcp, 2222/tcp) would be let in first; open connections go on. "+want {
 			t.Errorf("on: %s", said)
 		}
 	}

@@ -376,7 +376,7 @@ func (e *Enabling) change(ctx context.Context) (Status, error) {
 		return Status{}, err
 	}
 	if f, ok := e.manager.(Forgetful); ok && f.Forgotten() > 0 {
-		e.note += fmt.Sprintf(" Of the open connections, %d were too many to be taken over and may end.", f.Forgotten())
+		e.note += fmt.Sprintf(" Of the open connections, %d could not be taken over and may end.", f.Forgotten())
 	}
 	after := Assess(e.source.Firewall(ctx))
 	if after.State != Active {

@@ -424,7 +424,7 @@ func TestConnectionsThatAreNotTakenOverAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := e.Do(t.Context()); err != nil || !strings.Contains(got.Details, "Of the open connections, 7 were too many to be taken over and may end.") {
+	if got, err := e.Do(t.Context()); err != nil || !strings.Contains(got.Details, "Of the open connections, 7 could not be taken over and may end.") {
 		t.Errorf("details %q, %v", got.Details, err)
 	}
 }

@@ -177,7 +177,7 @@ type Backend interface {
 // A Forgetful backend cannot keep all open connections.
 type Forgetful interface {
 	// Forgotten returns how many open connections the last Enable has not taken over.
-	// Those go on only if this host sends first.
+	// Those go on, if at all, only if this host sends first.
 	Forgotten() int
 }
 

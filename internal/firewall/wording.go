@@ -106,11 +106,7 @@ func (e *Enabling) remoteSessions(allowed []Port, were string) string {
 	case e.app != nil:
 		return fmt.Sprintf("Remote sessions by %s are let in as before, and open ones go on.", someOf(allowed, maxPortsNamed))
 	}
-	open := "sessions"
-	if e.manager.Name() == Nftables {
-		open = "connections" // the others know only those that their rules let in anyway
-	}
-	return fmt.Sprintf("The ports of remote sessions (%s) %s let in first; open %s go on.", someOf(allowed, maxPortsNamed), were, open)
+	return fmt.Sprintf("The ports of remote sessions (%s) %s let in first; open connections go on.", someOf(allowed, maxPortsNamed), were)
 }
 
 // closing returns a sentence about the sockets that become unreachable, and on macOS another about

@@ -25,9 +25,13 @@ type firewalld struct {
 	m      *Manager
 	change firewall.Change
 	note   func(firewall.Change) error
+	untaken
 }
 
-var _ firewall.Backend = (*firewalld)(nil)
+var (
+	_ firewall.Backend   = (*firewalld)(nil)
+	_ firewall.Forgetful = (*firewalld)(nil)
+)
 
 // Name implements [firewall.Backend].
 func (*firewalld) Name() string { return firewall.Firewalld }
@@ -130,11 +134,17 @@ func (f *firewalld) Enable(ctx context.Context, ports []firewall.Port, note func
 			return err
 		}
 	}
-	if u.Active || u.Starting {
-		_, err := f.m.run(ctx, changeLimit, clientProgram, "--reload")
-		return err
+	f.left, err = f.m.takingOver(ctx, func() error { return f.loadRules(ctx, u.Active || u.Starting) })
+	return err
+}
+
+// loadRules has the daemon load its rules, by a start where it does not run.
+func (f *firewalld) loadRules(ctx context.Context, runs bool) error {
+	if !runs {
+		return f.start(ctx)
 	}
-	return f.start(ctx)
+	_, err := f.m.run(ctx, changeLimit, clientProgram, "--reload")
+	return err
 }
 
 // missing lists what has to be let in where.

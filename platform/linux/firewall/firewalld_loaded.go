@@ -111,10 +111,17 @@ func (f *loadedFirewalld) Undo(ctx context.Context) error {
 // What others have put into iptables meanwhile is put in again: firewalld empties the tables.
 func (f *loadedFirewalld) startAgain(ctx context.Context) error {
 	saves, unread := f.saves(ctx) // no reason to leave it off
-	if err := f.m.units.StartNow(ctx, firewalldUnit); err != nil {
+	var off error
+	_, err := f.m.takingOver(ctx, func() error {
+		if off = f.m.units.StartNow(ctx, firewalldUnit); off != nil {
+			return off
+		}
+		return f.answers(ctx)
+	})
+	if off != nil {
 		return err
 	}
-	failed := []error{unread, f.answers(ctx)}
+	failed := []error{unread, err}
 	for _, s := range saves {
 		failed = append(failed, f.load(ctx, s))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/firewall"
 	"sentinel/internal/network"
+	"sentinel/platform/linux/conntrack"
 )
 
 // RestoreUnit is the shipped unit that puts the own rule set in place at boot.
@@ -26,16 +27,13 @@ type ownRuleset struct {
 	m      *Manager
 	change firewall.Change
 	kept   []firewall.Port // of the definition
-	ended  int             // open connections that are not noted
+	untaken
 }
 
 var (
 	_ firewall.Backend   = (*ownRuleset)(nil)
 	_ firewall.Forgetful = (*ownRuleset)(nil)
 )
-
-// Forgotten implements [firewall.Forgetful].
-func (b *ownRuleset) Forgotten() int { return b.ended }
 
 // Name implements [firewall.Backend].
 func (*ownRuleset) Name() string { return firewall.Nftables }
@@ -63,7 +61,7 @@ func (b *ownRuleset) Enable(ctx context.Context, ports []firewall.Port, note fun
 		return err
 	}
 	flows, more, err := b.m.flows(ctx)
-	b.ended = more
+	b.left = more
 	if err != nil {
 		return fmt.Errorf("list the open connections: %w", err)
 	}
@@ -84,10 +82,10 @@ func union(a, b []firewall.Port) []firewall.Port {
 
 // flows lists open TCP connections with other hosts, and counts those beyond the
 // bound.
-func (m *Manager) flows(ctx context.Context) (list []flow, more int, err error) {
-	seen := map[flow]bool{}
+func (m *Manager) flows(ctx context.Context) (list []conntrack.Connection, more int, err error) {
+	seen := map[conntrack.Connection]bool{}
 	err = m.sockets.network.Sockets(ctx, func(s network.Socket) {
-		f := flow{remote: s.Remote, port: s.Local.Port()}
+		f := conntrack.Connection{Local: s.Local, Remote: s.Remote}
 		switch {
 		case s.Protocol != network.TCP || !carries(s) || seen[f]:
 		case len(list) < maxFlows:

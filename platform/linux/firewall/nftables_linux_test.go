@@ -21,6 +21,7 @@ import (
 	"sentinel/internal/firewall"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/conntrack"
 	"sentinel/platform/linux/systemd"
 )
 
@@ -466,9 +467,9 @@ func TestManyOpenConnectionsFitIntoOneTransaction(t *testing.T) {
 		return
 	}
 	for set, prefix := range map[string]string{"before4": "198.51.100.1", "before6": "2001:db8::1"} {
-		var flows []flow
+		var flows []conntrack.Connection
 		for n := range maxFlows {
-			flows = append(flows, flow{netip.AddrPortFrom(netip.MustParseAddr(prefix), uint16(1000+n)), 8080})
+			flows = append(flows, conntrack.Connection{Local: netip.AddrPortFrom(netip.Addr{}, 8080), Remote: netip.AddrPortFrom(netip.MustParseAddr(prefix), uint16(1000+n))})
 		}
 		if err := liveRuleset().load([]firewall.Port{ssh}, append(flows, flows[0])); err != nil {
 			t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/firewall"
+	"sentinel/platform/linux/conntrack"
 )
 
 // maxRules bounds how many rules of the own chain are read.
@@ -75,7 +76,7 @@ func (r ruleset) usable() error {
 
 // load puts the whole rule set in place, in one transaction: packets see all of
 // the old one or all of the new one.
-func (r ruleset) load(ports []firewall.Port, flows []flow) error {
+func (r ruleset) load(ports []firewall.Port, flows []conntrack.Connection) error {
 	conn, err := r.dial()
 	if err != nil {
 		return err
@@ -87,8 +88,8 @@ func (r ruleset) load(ports []firewall.Port, flows []flow) error {
 	for _, v6 := range []bool{false, true} {
 		var elements []nftables.SetElement
 		for _, f := range flows {
-			if f.remote.Addr().Is6() == v6 {
-				elements = append(elements, f.element())
+			if f.Remote.Addr().Is6() == v6 {
+				elements = append(elements, liveElement(f))
 			}
 		}
 		set := liveSet(t, v6)

@@ -19,6 +19,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/firewall"
+	"sentinel/platform/linux/conntrack"
 )
 
 // A fakeKernel keeps what is sent to nftables, and shows it again as the kernel
@@ -123,7 +124,10 @@ func TestOwnRulesAreReadBackAsTheyWereLoaded(t *testing.T) {
 		t.Errorf("an empty kernel: %v, %v", ok, err)
 	}
 	ports := []firewall.Port{tcp(22), tcp(2222), udp(51820)}
-	flows := []flow{{netip.MustParseAddrPort("192.0.2.9:50000"), 22}, {netip.MustParseAddrPort("[2001:db8::9]:50000"), 22}}
+	flows := []conntrack.Connection{
+		{Local: netip.MustParseAddrPort("192.0.2.1:22"), Remote: netip.MustParseAddrPort("192.0.2.9:50000")},
+		{Local: netip.MustParseAddrPort("[2001:db8::1]:22"), Remote: netip.MustParseAddrPort("[2001:db8::9]:50000")},
+	}
 	for range 2 {
 		if err := r.load(ports, flows); err != nil {
 			t.Fatal(err)

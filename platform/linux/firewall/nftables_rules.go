@@ -6,7 +6,6 @@ package firewall
 
 import (
 	"encoding/binary"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/firewall"
+	"sentinel/platform/linux/conntrack"
 )
 
 const (
@@ -241,17 +241,11 @@ func isLiveSet(name string) bool {
 	return name == liveSet(nil, false).Name || name == liveSet(nil, true).Name
 }
 
-// A flow is an open TCP connection.
-type flow struct {
-	remote netip.AddrPort
-	port   uint16 // of this end
-}
-
-// element is the key of a flow; each of its parts fills whole registers.
-func (f flow) element() nftables.SetElement {
-	key := f.remote.Addr().AsSlice()
-	key = append(append(key, bigEndian(f.remote.Port())...), 0, 0)
-	key = append(append(key, bigEndian(f.port)...), 0, 0)
+// liveElement is the key of a connection; each of its parts fills whole registers.
+func liveElement(c conntrack.Connection) nftables.SetElement {
+	key := c.Remote.Addr().AsSlice()
+	key = append(append(key, bigEndian(c.Remote.Port())...), 0, 0)
+	key = append(append(key, bigEndian(c.Local.Port())...), 0, 0)
 	return nftables.SetElement{Key: key, Timeout: liveLimit}
 }
 

@@ -20,6 +20,7 @@ import (
 	"sentinel/internal/sessions"
 	"sentinel/internal/sshserver"
 	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/conntrack"
 	linuxnetwork "sentinel/platform/linux/network"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/systemd"
@@ -45,11 +46,12 @@ type sockets struct {
 	ephemeral func() (low, high uint16) // ports that clients get by themselves
 	table     func(name string, visit func(procfs.Socket)) error
 	out       func(context.Context) ([]sessions.Tunnel, error)
+	track     func(context.Context, []conntrack.Connection) (left int)
 }
 
 func liveSockets() sockets {
 	proc := procfs.New("/")
-	return sockets{network: linuxnetwork.New("/"), uid: proc.UID, lends: proc.Lends, process: proc.Process, ephemeral: ephemeral, table: proc.Sockets, out: tunnels.New("/").Out}
+	return sockets{network: linuxnetwork.New("/"), uid: proc.UID, lends: proc.Lends, process: proc.Process, ephemeral: ephemeral, table: proc.Sockets, out: tunnels.New("/").Out, track: conntrack.Add}
 }
 
 // OpenPorts implements [firewall.Manager]. What carries open sessions is found by

@@ -19,6 +19,7 @@ import (
 	"sentinel/internal/sessions"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/conntrack"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/systemd"
 )
@@ -96,6 +97,7 @@ func (m *machine) manager() *Manager {
 			out:     func(context.Context) ([]sessions.Tunnel, error) { return m.out, nil },
 			network: m, uid: m.uid, lends: func(pid int) bool { return pid == m.lending }, process: m.process,
 			ephemeral: func() (uint16, uint16) { return 32768, 60999 },
+			track:     func(_ context.Context, list []conntrack.Connection) int { return len(list) },
 			table:     func(string, func(procfs.Socket)) error { return nil },
 		},
 	}

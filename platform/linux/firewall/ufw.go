@@ -33,9 +33,13 @@ var ufwInit = []string{"/lib/ufw/ufw-init", "/usr/libexec/ufw/ufw-init"}
 type ufw struct {
 	m      *Manager
 	change firewall.Change
+	untaken
 }
 
-var _ firewall.Backend = (*ufw)(nil)
+var (
+	_ firewall.Backend   = (*ufw)(nil)
+	_ firewall.Forgetful = (*ufw)(nil)
+)
 
 // Name implements [firewall.Backend].
 func (*ufw) Name() string { return firewall.UFW }
@@ -120,7 +124,12 @@ func (u *ufw) Enable(ctx context.Context, ports []firewall.Port, note func(firew
 	if err := u.allow(ctx, rules, c.Openings); err != nil {
 		return err
 	}
-	_, err = u.m.runUFW(ctx, changeLimit, "--force", "enable")
+	u.left, err = u.m.takingOver(ctx, func() error { return u.enable(ctx) })
+	return err
+}
+
+func (u *ufw) enable(ctx context.Context) error {
+	_, err := u.m.runUFW(ctx, changeLimit, "--force", "enable")
 	return err
 }
 
@@ -161,7 +170,7 @@ func (u *ufw) stop(ctx context.Context) error {
 // start enables ufw and loads its rules. It loads them all the same, and reports the error, where ufw
 // does not get to do so, as behind another run that has its lock.
 func (u *ufw) start(ctx context.Context) error {
-	_, err := u.m.runUFW(ctx, changeLimit, "--force", "enable")
+	err := u.enable(ctx)
 	if err != nil {
 		err = errors.Join(err, enableUFW(u.m.root), u.runInit(ctx, "start"))
 	}

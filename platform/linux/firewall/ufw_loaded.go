@@ -88,7 +88,8 @@ func (u *loadedUFW) Undo(ctx context.Context) error {
 	case !u.m.installed(ufwProgram):
 		return nil
 	case u.change.Kind == firewall.TurnOff:
-		return u.start(ctx)
+		_, err := u.m.takingOver(ctx, func() error { return u.start(ctx) })
+		return err
 	default:
 		return u.delete(ctx, u.change.Openings)
 	}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firewall
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"sentinel/internal/sysexec"
+	"sentinel/internal/testenv"
+)
+
+// calledFrom connects this host with the other one, as "ssh -R" does for a session that comes back by it, and echoes.
+// It returns the other end.
+func (h *neighbour) calledFrom(address string) (there net.Conn) {
+	h.t.Helper()
+	var l net.Listener
+	var err error
+	h.do(func() { l, err = net.Listen("tcp", net.JoinHostPort(address, "0")) })
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer l.Close()
+	here, err := (&net.Dialer{KeepAlive: -1}).DialContext(h.t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { here.Close() })
+	go io.Copy(here, here)
+	if there, err = l.Accept(); err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { there.Close() })
+	return there
+}
+
+// Connection tracking has seen none of the connections, and the other host sends first: it takes that for a new
+// connection, or, where it is strict, for none.
+func takesOver(t *testing.T, h *neighbour, m *Manager) {
+	t.Helper()
+	goOn := func(loose string, change func()) {
+		t.Helper()
+		command(t, "sysctl -q net.netfilter.nf_conntrack_tcp_loose="+loose)
+		session, out4, out6 := openSession(t, h), h.calledFrom(h.address()), h.calledFrom("2001:db8:1::2")
+		change()
+		echo(t, "outgoing, IPv4, loose "+loose, out4)
+		echo(t, "outgoing, IPv6, loose "+loose, out6)
+		goesOn(t, session)
+	}
+	goOn("1", func() {
+		if done := try(t, kernel(t), m, time.Hour); !strings.Contains(done.Details, "; open connections go on.") || strings.Contains(done.Details, "taken over") {
+			t.Errorf("details %q", done.Details)
+		}
+	})
+	endTrial(t, m, "was taken back")
+	goOn("0", func() { enable(t, kernel(t), m) })
+	switchOff(t, kernel(t), m, false)
+	goOn("0", func() { endTrial(t, m, "was switched on again") })
+	h.reaches("8080", false)
+}
+
+func TestUFWTakesOpenConnectionsOver(t *testing.T) {
+	if !testenv.Booted(t, map[string]string{RestoreUnit: shipped(t)}) {
+		return
+	}
+	h := remote(t)
+	command(t, "systemctl enable "+RestoreUnit)
+	command(t, "systemctl disable firewalld.service")
+	takesOver(t, h, NewManager(sysexec.Host{}))
+}
+
+func TestFirewalldTakesOpenConnectionsOver(t *testing.T) {
+	if !testenv.Booted(t, nil) {
+		return
+	}
+	h := remote(t)
+	command(t, "systemctl start dbus.service")
+	command(t, "systemctl disable ufw.service")
+	takesOver(t, h, NewManager(sysexec.Host{}))
+}
