@@ -91,6 +91,7 @@ type Enabling struct {
 	remotePorts []Port
 	users       []carrier // of remotePorts, those at which programs of users serve sessions
 	links       []Link
+	drops       bool // rules may drop packets of open connections
 	overIPv6    []*sessions.Session
 	app         *Application // before; nil on other systems than macOS
 }
@@ -209,7 +210,8 @@ func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Cont
 	if rules.ForwardsAll {
 		e.note += fmt.Sprintf(" As %s is configured, this machine forwards all packets then that no rule drops, as to containers and virtual machines; it drops them now.", backendName(e.manager.Name()))
 	}
-	e.note += unreadRules(e.manager.Name(), rules.Unread)
+	e.note += unreadRules(e.manager.Name(), slices.Concat(rules.Drops, rules.Unread))
+	e.drops = len(rules.Drops) > 0
 	return nil
 }
 

@@ -38,6 +38,7 @@ type machine struct {
 	during    func()   // runs while it is switched on
 	noted     bool     // it calls note, as Linux does
 	skipped   []string // rules that were not read
+	drops     []string
 	id        string   // of the boot
 	uptime    time.Duration
 	arranged  []string
@@ -76,7 +77,7 @@ func (m *machine) OpenPorts(context.Context) (OpenPorts, error) {
 }
 
 func (m *machine) Rules(context.Context) (Rules, error) {
-	return Rules{Unread: m.skipped, Forwarded: m.forwards, ForwardsAll: m.opens, IPv6: m.ipv6, For: func(p Port) Ruling {
+	return Rules{Unread: m.skipped, Drops: m.drops, Forwarded: m.forwards, ForwardsAll: m.opens, IPv6: m.ipv6, For: func(p Port) Ruling {
 		r := Ruling{Verdict: m.rules[p]}
 		if r.Verdict == Denied {
 			r.Rule, r.Fix = "there is deny "+p.String(), "Remove it: sudo undeny "+p.String()+"."
@@ -426,6 +427,21 @@ func TestConnectionsThatAreNotTakenOverAreTold(t *testing.T) {
 	}
 	if got, err := e.Do(t.Context()); err != nil || !strings.Contains(got.Details, "Of the open connections, 7 could not be taken over and may end.") {
 		t.Errorf("details %q, %v", got.Details, err)
+	}
+}
+
+// What drops packets before those that open connections are let in by is not foreseen.
+func TestOpenConnectionsThatRulesMayDropAreNotSaidToGoOn(t *testing.T) {
+	m := newMachine()
+	if said := plan(t, m, EnableOptions{}).Summary(); !strings.Contains(said, "; open connections go on.") {
+		t.Errorf("no such rule: %s", said)
+	}
+	m.drops = []string{"in before.rules, -A ufw-before-input -s 192.0.2.0/24 -j DROP"}
+	said := plan(t, m, EnableOptions{}).Summary()
+	for _, want := range []string{"; open connections go on unless a rule of ufw drops them.", " was not looked at: " + m.drops[0]} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%s lacks %q", said, want)
+		}
 	}
 }
 

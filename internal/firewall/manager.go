@@ -118,6 +118,8 @@ type Rules struct {
 	For func(Port) Ruling
 	// Unread are the rules that For ignores, as their manager writes them.
 	Unread []string
+	// Drops are rules that may drop packets of open connections, as their manager writes them. Whose was not looked at.
+	Drops []string
 	// IPv6 is Denied where the manager shuts out all of IPv6, whatever its rules say of ports.
 	IPv6 Ruling
 	// Forwarded reports that this machine forwards packets, and that the manager drops those that no

@@ -106,7 +106,11 @@ func (e *Enabling) remoteSessions(allowed []Port, were string) string {
 	case e.app != nil:
 		return fmt.Sprintf("Remote sessions by %s are let in as before, and open ones go on.", someOf(allowed, maxPortsNamed))
 	}
-	return fmt.Sprintf("The ports of remote sessions (%s) %s let in first; open connections go on.", someOf(allowed, maxPortsNamed), were)
+	unless := ""
+	if e.drops {
+		unless = " unless a rule of " + e.manager.Name() + " drops them"
+	}
+	return fmt.Sprintf("The ports of remote sessions (%s) %s let in first; open connections go on%s.", someOf(allowed, maxPortsNamed), were, unless)
 }
 
 // closing returns a sentence about the sockets that become unreachable, and on macOS another about

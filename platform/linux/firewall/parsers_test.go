@@ -241,6 +241,17 @@ func FuzzSSHD(f *testing.F) {
 	})
 }
 
+// Rules that ufw ships drop nothing that belongs to a connection.
+func TestRulesThatMayDropOpenConnectionsAreFound(t *testing.T) {
+	rules := "*filter\n:ufw-before-input - [0:0]\n-A ufw-before-input -s 192.0.2.0/24 -j DROP\n-A ufw-before-input -m conntrack --ctstate INVALID -j DROP\n" +
+		"# -A ufw-before-input -j DROP\n-A ufw-not-local -j DROP\n-A ufw6-before-input -m rt --rt-type 0 -j DROP\n-A ufw-before-input -j ufw-not-local\n" +
+		"-I ufw-before-input -p tcp -j REJECT --reject-with tcp-reset\n-A mine --jump DROP\n-A x -j\nCOMMIT\n"
+	want := []string{"-A ufw-before-input -s 192.0.2.0/24 -j DROP", "-I ufw-before-input -p tcp -j REJECT --reject-with tcp-reset", "-A mine --jump DROP"}
+	if got := droppingRules([]byte(rules)); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
 // What lets a protocol without ports in is named as sentinel names it.
 func TestProtocolsThatManagersLetInAreNamed(t *testing.T) {
 	z := parseZones([]byte("public (default)\n  target: default\n  protocols: gre 89 200\n  rich rules: \n\trule protocol value=\"vrrp\" accept\n"))

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sentinel/internal/firewall"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
 )
@@ -69,7 +70,17 @@ func TestUFWTakesOpenConnectionsOver(t *testing.T) {
 	h := remote(t)
 	command(t, "systemctl enable "+RestoreUnit)
 	command(t, "systemctl disable firewalld.service")
-	takesOver(t, h, NewManager(sysexec.Host{}))
+	m := NewManager(sysexec.Host{})
+	takesOver(t, h, m)
+	command(t, "ufw --force disable")
+	shell(t, "sed -i '0,/^-A/s//-A ufw-before-input -s 192.0.2.0\\/24 -j DROP\\n&/' /etc/ufw/before.rules")
+	plan, err := firewall.PlanEnable(t.Context(), kernel(t), m, firewall.EnableOptions{Trials: trials(m, time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := plan.Summary(); !strings.Contains(said, "go on unless a rule of ufw drops them") || !strings.Contains(said, "before.rules, -A ufw-before-input -s 192.0.2.0/24 -j DROP") {
+		t.Errorf("with a rule that drops: %s", said)
+	}
 }
 
 func TestFirewalldTakesOpenConnectionsOver(t *testing.T) {

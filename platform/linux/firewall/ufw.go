@@ -64,6 +64,9 @@ func (u *ufw) Rules(ctx context.Context) (firewall.Rules, error) {
 		for _, p := range acceptedProtocols(raw) {
 			list.Unread = append(list.Unread, "in "+name+", protocol "+p.Protocol)
 		}
+		for _, rule := range droppingRules(raw) {
+			list.Drops = append(list.Drops, "in "+name+", "+rule)
+		}
 	}
 	if ufwSetting(u.m.root, ufwDefaults, "DEFAULT_INPUT_POLICY") == "accept" {
 		list.For = func(p firewall.Port) firewall.Ruling {

@@ -114,3 +114,24 @@ func acceptedProtocols(raw []byte) []firewall.Port {
 	}
 	return list
 }
+
+// shippedDrops end the lines by which ufw itself drops what belongs to no connection.
+var shippedDrops = []string{"--ctstate INVALID -j DROP", "--state INVALID -j DROP", "-m rt --rt-type 0 -j DROP", "-A ufw-not-local -j DROP"}
+
+// droppingRules returns the lines of iptables-restore(8) that drop or reject packets. Those of before.rules come before what is
+// known to connection tracking is let in, where their owner puts them there (ufw-framework(8)).
+func droppingRules(raw []byte) []string {
+	var list []string
+	for line := range strings.Lines(string(raw)) {
+		words := strings.Fields(line)
+		at := slices.IndexFunc(words, func(w string) bool { return w == "-j" || w == "--jump" })
+		if at < 0 || at+1 == len(words) || !slices.Contains([]string{"-A", "-I"}, words[0]) || !slices.Contains([]string{"DROP", "REJECT"}, words[at+1]) {
+			continue
+		}
+		rule := strings.Join(words, " ")
+		if !slices.ContainsFunc(shippedDrops, func(s string) bool { return strings.HasSuffix(rule, s) }) {
+			list = append(list, rule)
+		}
+	}
+	return list
+}
