@@ -80,21 +80,30 @@ func (l Link) Up() bool {
 const (
 	// attempts is how often a dump is repeated that was interrupted by a change.
 	attempts = 5
-	// replyTimeout bounds both dumps. The kernel answers within milliseconds.
+	// replyTimeout bounds all dumps of one conversation. The kernel answers within milliseconds.
 	replyTimeout = 5 * time.Second
 )
 
 // List returns the interfaces of the caller's network namespace, by index.
 func List() ([]Link, error) {
-	conn, err := netlink.Dial(routeProtocol, nil)
+	conn, err := dial()
 	if err != nil {
 		return nil, fmt.Errorf("list interfaces: %w", err)
 	}
 	defer conn.Close() //nolint:errcheck // nothing was written that could be lost
-	if err := conn.SetDeadline(time.Now().Add(replyTimeout)); err != nil {
-		return nil, fmt.Errorf("list interfaces: %w", err)
-	}
 	return list(conn)
+}
+
+func dial() (*netlink.Conn, error) {
+	conn, err := netlink.Dial(routeProtocol, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.SetDeadline(time.Now().Add(replyTimeout)); err != nil {
+		conn.Close() //nolint:errcheck // nothing was written yet
+		return nil, err
+	}
+	return conn, nil
 }
 
 // Addresses returns those of all interfaces of the caller's network namespace, without lengths of
@@ -110,20 +119,20 @@ func Addresses() (list []netip.Addr, err error) {
 }
 
 func list(conn *netlink.Conn) ([]Link, error) {
-	links, err := dump(conn, getLink, linkLen)
+	links, err := dump(conn, getLink, make([]byte, linkLen))
 	if err != nil {
 		return nil, fmt.Errorf("list interfaces: %w", err)
 	}
-	addresses, err := dump(conn, getAddress, addressLen)
+	addresses, err := dump(conn, getAddress, make([]byte, addressLen))
 	if err != nil {
 		return nil, fmt.Errorf("list addresses: %w", err)
 	}
 	return join(links, addresses)
 }
 
-// dump asks for everything of a kind, with an empty header of the given length.
-func dump(conn *netlink.Conn, kind netlink.HeaderType, header int) ([]netlink.Message, error) {
-	request := netlink.Message{Header: netlink.Header{Type: kind, Flags: netlink.Request | netlink.Dump}, Data: make([]byte, header)}
+// dump asks for everything of a kind.
+func dump(conn *netlink.Conn, kind netlink.HeaderType, header []byte) ([]netlink.Message, error) {
+	request := netlink.Message{Header: netlink.Header{Type: kind, Flags: netlink.Request | netlink.Dump}, Data: header}
 	for range attempts {
 		replies, err := conn.Execute(request)
 		if err != nil {

@@ -255,6 +255,37 @@ func TestIPv6AddressesAreReadWithoutNetlink(t *testing.T) {
 	}
 }
 
+// An address that an interface was told to take is of one host, and no learned one.
+func TestAddressesThatInterfacesTake(t *testing.T) {
+	ndm := func(state uint16, flags byte) []byte {
+		b := make([]byte, neighbourLen)
+		b[0], b[4], b[10] = familyBridge, 2, flags
+		binary.NativeEndian.PutUint16(b[8:], state)
+		return b
+	}
+	mac, group := attr(neighbourAddress, []byte{2, 0, 0, 0, 0, 1}), attr(neighbourAddress, []byte{1, 0, 0x5e, 0, 0, 1})
+	for name, c := range map[string]struct {
+		message netlink.Message
+		ok      bool
+		err     error
+	}{
+		"told":             {message(newNeighbour, ndm(statePermanent, flagSelf), mac), true, nil},
+		"learned":          {message(newNeighbour, ndm(2, flagSelf), mac), false, nil},
+		"of its bridge":    {message(newNeighbour, ndm(statePermanent, 4), mac), false, nil},
+		"a group":          {message(newNeighbour, ndm(statePermanent, flagSelf), group), false, nil},
+		"no address":       {message(newNeighbour, ndm(statePermanent, flagSelf)), false, nil},
+		"another message":  {message(newLink, ifinfo(1, 0)), false, nil},
+		"short body":       {message(newNeighbour, make([]byte, neighbourLen-1)), false, ErrFormat},
+		"cut off":          {message(newNeighbour, ndm(statePermanent, flagSelf), []byte{99, 0, 2, 0}), false, ErrFormat},
+		"below its header": {message(newNeighbour, ndm(statePermanent, flagSelf), []byte{3, 0, 2, 0}), false, ErrFormat},
+	} {
+		f, ok, err := parseFilter(c.message)
+		if err == nil && ok != c.ok || !errors.Is(err, c.err) || c.ok && f.Index != 2 {
+			t.Errorf("%s: %+v, %v, %v", name, f, ok, err)
+		}
+	}
+}
+
 func FuzzLinks(f *testing.F) {
 	f.Add(linkReply[0].Data, addressReply[0].Data)
 	f.Add(linkReply[2].Data, addressReply[1].Data)
