@@ -14,8 +14,8 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// maxBridges is how many bridges a sentence names.
-const maxBridges = 3
+// maxNamed is how many interfaces a sentence names.
+const maxNamed = 3
 
 // unseenBridges says what a packet filter of IP does not see: frames that a bridge hands from one port to another.
 // The kernel passes those to it where br_netfilter is loaded and switched on.
@@ -24,15 +24,19 @@ func unseenBridges(root string) string {
 	if len(bridges) == 0 {
 		return ""
 	}
-	names := strings.Join(bridges[:min(len(bridges), maxBridges)], ", ")
-	if more := len(bridges) - maxBridges; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
-	return "What passes a bridge of this machine from one port to another is not dropped, as between another host and a virtual machine behind it: net.bridge.bridge-nf-call-iptables and bridge-nf-call-ip6tables are not both 1, for " + names + "."
+	return "What passes a bridge of this machine from one port to another is not dropped, as between another host and a virtual machine behind it: net.bridge.bridge-nf-call-iptables and bridge-nf-call-ip6tables are not both 1, for " + someNames(bridges) + "."
 }
 
-// beyondBridges is unseenBridges of this machine.
-func beyondBridges() string { return unseenBridges("/") }
+func someNames(list []string) string {
+	names := strings.Join(list[:min(len(list), maxNamed)], ", ")
+	if more := len(list) - maxNamed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return names
+}
+
+// unseen is what the packet filter of this machine does not see.
+func unseen() string { return strings.TrimSpace(unseenBridges("/") + " " + unseenStacked()) }
 
 // unfiltered lists the bridges with two ports or more whose packets of IPv4 or IPv6 no filter of IP sees.
 func unfiltered(root string) []string {

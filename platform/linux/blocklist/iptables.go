@@ -76,7 +76,7 @@ func (*Iptables) Name() string { return "iptables" }
 
 // Abilities implements [blocklist.Backend].
 func (*Iptables) Abilities() blocklist.Abilities {
-	return blocklist.Abilities{Directions: []string{"in", "out", "forward"}, Most: maxAddresses, Beyond: beyondBridges}
+	return blocklist.Abilities{Directions: []string{"in", "out", "forward"}, Most: maxAddresses, Beyond: unseen}
 }
 
 // Add implements [blocklist.Backend]. The end of a block is not kept, and each

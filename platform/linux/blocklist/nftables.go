@@ -65,7 +65,7 @@ func (Nftables) Name() string { return "nftables" }
 
 // Abilities implements [blocklist.Backend].
 func (Nftables) Abilities() blocklist.Abilities {
-	return blocklist.Abilities{Expires: true, Directions: []string{"in", "out", "forward"}, Beyond: beyondBridges}
+	return blocklist.Abilities{Expires: true, Directions: []string{"in", "out", "forward"}, Beyond: unseen}
 }
 
 // Add implements [blocklist.Backend]. A table that lost or gained rules is
