@@ -3,13 +3,16 @@
 package firewall
 
 import (
+	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"sentinel/internal/firewall"
+	"sentinel/internal/network"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
 )
@@ -91,4 +94,17 @@ func TestFirewalldTakesOpenConnectionsOver(t *testing.T) {
 	command(t, "systemctl start dbus.service")
 	command(t, "systemctl disable ufw.service")
 	takesOver(t, h, NewManager(sysexec.Host{}))
+}
+
+// Rules are loaded whatever becomes of the connections: they may be those that were switched off for a trial.
+func TestRulesAreLoadedAlthoughConnectionsAreNotTakenOver(t *testing.T) {
+	m := machine{list: []network.Socket{session("192.0.2.1:22", 1)}}
+	m.list[0].Remote = netip.MustParseAddrPort("203.0.113.1:4000")
+	for name, err := range map[string]error{"loaded": nil, "not loaded": errors.New("no rules")} {
+		loads := 0
+		left, got := m.manager().takingOver(t.Context(), func() error { loads++; return err })
+		if left != 1 || loads != 1 || !errors.Is(got, err) {
+			t.Errorf("%s: %d left, loaded %d times, %v", name, left, loads, got)
+		}
+	}
 }
