@@ -3,6 +3,7 @@
 package startup
 
 import (
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -25,8 +26,12 @@ func variables(text string, sh *shellscript.Reader) []hook {
 
 // eachLine calls use for the words of each line that is no comment.
 func eachLine(text string, use func(number int, line string, words []string)) {
+	eachOf(strings.Lines(text), use)
+}
+
+func eachOf(lines iter.Seq[string], use func(number int, line string, words []string)) {
 	number := 0
-	for line := range strings.Lines(text) {
+	for line := range lines {
 		number++
 		line = strings.TrimSpace(line)
 		if words := strings.Fields(line); len(words) > 0 && !strings.ContainsAny(line[:1], "#;") {
@@ -116,11 +121,14 @@ var kernelPrograms = []string{"kernel.core_pattern", "kernel.modprobe", "kernel.
 
 func sysctlHandlers(text string, sh *shellscript.Reader) []hook {
 	var list []hook
-	eachLine(text, func(number int, line string, _ []string) {
-		name, value, _ := strings.Cut(line, "=")
-		name = strings.ReplaceAll(strings.TrimSpace(strings.TrimPrefix(name, "-")), "/", ".")
-		if programs := handlerPrograms(name, value, sh); len(programs) > 0 {
-			list = append(list, hook{name, number, line, programs})
+	eachOf(unitfile.Lines(text), func(number int, line string, _ []string) {
+		pattern, value, _ := strings.Cut(line, "=")
+		pattern = strings.ReplaceAll(strings.TrimSpace(strings.TrimPrefix(pattern, "-")), ".", "/")
+		for _, name := range kernelPrograms {
+			is, _ := path.Match(pattern, strings.ReplaceAll(name, ".", "/")) //nolint:errcheck // what is no pattern names nothing
+			if programs := handlerPrograms(name, value, sh); is && len(programs) > 0 {
+				list = append(list, hook{name, number, line, programs})
+			}
 		}
 	})
 	return list
@@ -140,7 +148,7 @@ func handlerPrograms(name, value string, sh *shellscript.Reader) []string {
 // character is what stands between the fields.
 func binfmtRules(text string, sh *shellscript.Reader) []hook {
 	var list []hook
-	eachLine(text, func(number int, line string, _ []string) {
+	eachOf(unitfile.Lines(text), func(number int, line string, _ []string) {
 		fields := strings.Split(line[1:], line[:1])
 		if len(fields) >= 6 {
 			list = append(list, hook{fields[0], number, line, sh.Command(fields[5:6])})

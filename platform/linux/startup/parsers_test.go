@@ -178,6 +178,25 @@ func TestNamesOfAUserAreSearchedNoLongerThanTheyMayBe(t *testing.T) {
 	}
 }
 
+// Rules of udev go on behind a backslash, comments do not; those of modprobe.d do, too.
+func TestRulesThatAreJoinedAreFound(t *testing.T) {
+	const rules = "# c \\\nRUN+=\"/opt/a\"\nACTION==\"add\", R\\\n# c\n  UN+=\"/opt/b c\"\n#c\rRUN+=e\"\\x2fopt\\x2fc\"\nPROGRAM == \"/opt/d\", ENV{X}=\"RUN\"\nRUN+=\"/opt/e\" \\"
+	if diff := cmp.Diff([]string{"/opt/a", "/opt/b", "/opt/c", "/opt/d"}, udevPrograms(rules, readerOf(rules))); diff != "" {
+		t.Error(diff)
+	}
+	const commands = "# c \\\ninstall no /opt/no\ninstall a \\\n /opt/a\nins\\\ntall b /opt/b; /opt/c\n"
+	var got []string
+	for _, e := range surveyed(t, testenv.Plant(t, map[string]string{"etc/modprobe.d/x.conf": commands}), nil).Entries {
+		got = append(got, fmt.Sprint(e.Line, " ", e.Name))
+		for _, p := range e.Programs {
+			got = append(got, p.Path)
+		}
+	}
+	if diff := cmp.Diff([]string{"3 install a", "/opt/a", "5 install b", "/opt/b", "/opt/c"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // No setting of a file hides another.
 func TestEachHookOfAFileIsFound(t *testing.T) {
 	for _, c := range []struct {
@@ -189,6 +208,10 @@ func TestEachHookOfAFileIsFound(t *testing.T) {
 		{mailPrograms, "a: |/opt/a x, |\"/opt/b y\", z\n# |/opt/no\n\"|IFS=' ' && exec /opt/c \\\"-f, x\\\" || exit 75 #u\"", []string{"1 a: /opt/a /opt/b", "3 : /opt/c"}},
 		{mailPrograms, `"|\"/opt/d\" x"`, []string{"1 : /opt/d"}},
 		{mailPrograms, `"|/opt/open`, []string{"1 : /opt/open"}},
+		{sysctlHandlers, "# c\rkernel.core_pattern=|/opt/a\n-kernel/mod?robe = /opt/b\nkernel.core_patte[r]n=|/opt/c %P\nkernel.*=|/opt/d\n*.modprobe=x\nkernel.modprobe.x=/opt/e\n", []string{
+			"2 kernel.core_pattern: /opt/a", "3 kernel.modprobe: /opt/b", "4 kernel.core_pattern: /opt/c", "5 kernel.core_pattern: /opt/d", "5 kernel.modprobe: /opt/d", "5 kernel.poweroff_cmd: /opt/d", "5 kernel.hotplug: /opt/d", "6 kernel.modprobe: x",
+		}},
+		{binfmtRules, "# c\r:x:M::a::/opt/x:\n", []string{"2 x: /opt/x"}},
 		{mailPrograms, "#  Exim filter\nif $h_subject: contains \"x\" then pipe \"/opt/f \\\"a b\\\"\" endif\npipe /opt/g\nlogwrite ${run{/opt/h x}}\n", []string{"0 : /opt/f /opt/g /opt/h"}},
 		{mailPrograms, "# Sieve filter\nkeep;\n", []string{"0 : "}},
 		{xinetdServices, "service a\n{\n\tserver = /opt/a\n}\nservice b\n{\n\tdisable = yes\n\tserver = /opt/b\n}\nservice c\n{\n\tdisable = no\n\tserver=/opt/c x\n}\n", []string{"1 a: /opt/a", "10 c: /opt/c"}},

@@ -142,17 +142,38 @@ func (s *survey) pamModule(name string, dirs []string, seen map[string]bool) {
 	}
 }
 
-// udevRun finds the programs of a rule (udev(7)).
-var udevRun = lazyregexp.New(`(?:RUN(?:\{program\})?|PROGRAM|IMPORT\{program\})\s*[+:!=]?=\s*"((?:[^"\\]|\\.)*)"`)
+// udevValue is behind a key of a rule. One that begins with an e has the escapes of C in it (udev(7)).
+const udevValue = `\s*[+:!=]?=\s*e?"((?:[^"\\]|\\.)*)"`
+
+// udevRun finds the programs of a rule.
+var udevRun = lazyregexp.New(`(?:RUN(?:\{program\})?|PROGRAM|IMPORT\{program\})` + udevValue)
 
 // udevUnits finds the units that a rule has started (systemd.device(5)).
-var udevUnits = lazyregexp.New(`SYSTEMD_WANTS\}\s*\+?:?=\s*"([^"]*)"`)
+var udevUnits = lazyregexp.New(`SYSTEMD_WANTS\}` + udevValue)
+
+// udevLines are the rules of a file: a backslash at the end of a line joins the next, but for that of a comment.
+func udevLines(text string) (list []string) {
+	var joined strings.Builder
+	for line := range unitfile.Lines(text) {
+		line = strings.TrimLeft(line, " \t")
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if before, goesOn := strings.CutSuffix(line, `\`); goesOn {
+			joined.WriteString(before)
+			continue
+		}
+		list = append(list, joined.String()+line)
+		joined.Reset()
+	}
+	return list
+}
 
 // udevWants are the units that rules have the service manager of the system start.
 func (s *survey) udevWants() (units []string) {
 	s.udevRules(func(f file, _ string) {
-		for _, match := range udevUnits.Get().FindAllStringSubmatch(s.text(f), -1) {
-			units = append(units, strings.Fields(match[1])...)
+		for _, match := range udevUnits.Get().FindAllStringSubmatch(strings.Join(udevLines(s.text(f)), "\n"), -1) {
+			units = append(units, unitfile.Words(match[1])...)
 		}
 	})
 	return units
@@ -186,10 +207,7 @@ func (s *survey) udevRules(use func(f file, name string)) {
 // udevPrograms returns the programs of a file. One without a directory is in that of udev.
 func udevPrograms(text string, sh *shellscript.Reader) []string {
 	var list []string
-	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
-		if strings.HasPrefix(strings.TrimSpace(line), "#") {
-			continue
-		}
+	for _, line := range udevLines(text) {
 		for _, match := range udevRun.Get().FindAllStringSubmatch(line, -1) {
 			for i, name := range sh.Command(unitfile.Words(match[1])) {
 				if i == 0 && !strings.Contains(name, "/") {
@@ -237,15 +255,20 @@ func (s *survey) loadedModules(f file) {
 	}
 }
 
+// joinedLine stands for where two lines of modprobe.d(5) are joined; no file of it has a NUL.
+const joinedLine = "\x00"
+
 func (s *survey) moduleCommands(f file) {
-	number := 0
-	for line := range strings.Lines(s.text(f)) {
-		number++
+	number := 1
+	for line := range strings.SplitSeq(strings.ReplaceAll(s.text(f), "\\\n", joinedLine), "\n") {
+		at := number
+		number += 1 + strings.Count(line, joinedLine)
+		line = strings.ReplaceAll(line, joinedLine, "")
 		words := strings.Fields(line)
 		if len(words) < 3 || words[0] != "install" && words[0] != "remove" {
 			continue
 		}
-		e := startup.Entry{Kind: startup.ModuleCommand, Name: words[0] + " " + words[1], Line: number, Identity: words[0] + words[1], Content: line, When: "module", User: "root", Enabled: new(true)}
+		e := startup.Entry{Kind: startup.ModuleCommand, Name: words[0] + " " + words[1], Line: at, Identity: words[0] + words[1], Content: line, When: "module", User: "root", Enabled: new(true)}
 		s.add(f, e, s.shell(f).Programs(strings.Join(words[2:], " "))...)
 	}
 }
