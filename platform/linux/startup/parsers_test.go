@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sentinel/internal/startup"
 	"sentinel/internal/testenv"
@@ -63,8 +64,30 @@ func TestUnitsAreReadWithTheirDropIns(t *testing.T) {
 }
 
 func TestStacksOfPAMNameTheirModules(t *testing.T) {
-	got := pamLines("#%PAM\n@include common\nauth required pam_a.so x y # c\n-session\t[success=1 default=ignore]\t/opt/b.so\nauth include system-auth\nauth sufficient \\\n pam_c.so\nauth required\n")
-	if diff := cmp.Diff([]pamLine{{"pam_a.so", []string{"x", "y"}}, {"/opt/b.so", []string{}}, {"pam_c.so", []string{}}}, got, cmp.AllowUnexported(pamLine{})); diff != "" {
+	got := pamLines("#%PAM\n@include common\nauth required pam_a.so x y # c\n-session\t[success=1 default=ignore]\t/opt/b.so\nauth include system-auth\nauth sufficient \\\n pam_c.so\nauth required\n" +
+		"# c \\\nauth required pam_d.so # c \\\n account substack /opt/stack\nauth \\\n# c\nrequired /opt/e [/opt/f g\\]] [x]\n")
+	want := []pamLine{
+		{include: "common"}, {module: "pam_a.so", words: []string{"x", "y"}}, {module: "/opt/b.so"}, {include: "system-auth"}, {module: "pam_c.so"},
+		{module: "pam_d.so"}, {include: "/opt/stack"}, {module: "/opt/e", words: []string{"/opt/f g]", "x"}},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(pamLine{}), cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Rules may stand in any file that others include.
+func TestRulesOfPAMAreFollowedElsewhere(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{
+		"etc/pam.d/sshd": "auth include /opt/rules\n@include /opt/rules\n", "opt/rules": "auth substack /opt/rules\nauth optional pam_exec.so quiet [/opt/a b] c\nauth optional /opt/module\n", "opt/module": "",
+	})
+	var got []string
+	for _, e := range surveyed(t, root, nil).Entries {
+		got = append(got, string(e.Kind)+" "+e.File)
+		for _, p := range e.Programs {
+			got = append(got, p.Path)
+		}
+	}
+	if diff := cmp.Diff([]string{"pam_program /opt/rules", "/opt/a b", "pam_module /opt/module"}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -247,7 +270,7 @@ func FuzzParsers(f *testing.F) {
 			}
 		}
 		for _, line := range pamLines(text) {
-			if !strings.HasSuffix(line.module, ".so") {
+			if strings.Contains(line.module+line.include, "\n") || line.module != "" && line.include != "" {
 				t.Errorf("%+v", line)
 			}
 		}
