@@ -67,29 +67,53 @@ func (s *survey) hooks() {
 	for _, h := range hookFiles {
 		seen := map[string]bool{}
 		for _, place := range h.paths {
-			directory, ok := strings.CutSuffix(place, "/")
-			if !ok {
-				s.hooksOf(h, place)
-				continue
-			}
-			real, names := s.once(seen, directory)
-			for _, name := range names {
-				if strings.HasSuffix(name, h.suffix) {
-					s.hooksOf(h, path.Join(real, name))
-				}
+			if directory, ok := strings.CutSuffix(place, "/"); ok {
+				s.hooksIn(h, directory, seen)
+			} else {
+				s.hooksOf(h, place, seen)
 			}
 		}
 	}
 }
 
-func (s *survey) hooksOf(h hookFile, name string) {
+func (s *survey) hooksIn(h hookFile, directory string, seen map[string]bool) {
+	real, names := s.once(seen, directory)
+	for _, name := range names {
+		if strings.HasSuffix(name, h.suffix) {
+			s.hooksOf(h, path.Join(real, name), seen)
+		}
+	}
+}
+
+// includes are the directives that have other files, or directories, read (logrotate.conf(5), xinetd.conf(5)).
+var includes = []string{"include", "includedir"}
+
+// hooksIncluded reads what a file includes.
+func (s *survey) hooksIncluded(h hookFile, f file, seen map[string]bool) {
+	if h.kind != startup.LogScript && h.kind != startup.Socket || len(seen) > maxNames {
+		return
+	}
+	eachLine(s.text(f), func(_ int, _ string, words []string) {
+		switch {
+		case len(words) < 2 || !slices.Contains(includes, words[0]):
+		case s.isDirectory(words[1]):
+			s.hooksIn(h, words[1], seen)
+		default:
+			s.hooksOf(h, words[1], seen)
+		}
+	})
+}
+
+func (s *survey) hooksOf(h hookFile, name string, seen map[string]bool) {
 	if s.isDirectory(name) {
 		return
 	}
 	f, ok := s.open(name)
-	if !ok {
+	if !ok || seen[f.name] {
 		return
 	}
+	seen[f.name] = true
+	s.hooksIncluded(h, f, seen)
 	for _, one := range h.read(s.text(f), s.shell(f)) {
 		if one.content == "" && slices.ContainsFunc(s.entries, func(e *entry) bool { return e.File == f.name && e.Kind == h.kind }) {
 			continue // found by another name, as /etc/environment is

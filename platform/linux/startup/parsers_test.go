@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,6 +73,32 @@ func TestStacksOfPAMNameTheirModules(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(pamLine{}), cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Directories of libraries may stand in any file that others include, and a service of OpenRC runs more than its command.
+func TestNoFileOfAnotherPlaceHidesWhatStartsBySystemFiles(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{
+		"etc/ld.so.conf": "/opt/a # x\ninclude more/*.conf /opt/b.conf\ninclude /opt/*/x.conf\n", "etc/more/c.conf": "include /etc/ld.so.conf\n/opt/c\n", "etc/more/d": "/opt/no\n", "opt/b.conf": "/opt/b\n",
+		"etc/init.d/web": "#!/sbin/openrc-run\ncommand=/usr/sbin/web\nstart_pre() {\n\tebegin x\n\t/opt/d\n}\n", "etc/runlevels/default/web": "", "sbin/openrc-run": "",
+		"etc/logrotate.conf": "include /etc/logrotate.d\ninclude /opt/rotate\n", "opt/rotate/x": "include /etc/logrotate.conf\n/var/log/x {\npostrotate\n/opt/e\nendscript\n}\n",
+		"etc/xinetd.conf": "include /opt/xinetd/y\nincludedir /opt/xinetd\n", "opt/xinetd/y": "service y\n{\nserver = /opt/f\n}\n",
+	})
+	if err := errors.Join(os.Remove(filepath.Join(root, "etc/runlevels/default/web")), os.Symlink("/etc/init.d/web", filepath.Join(root, "etc/runlevels/default/web"))); err != nil {
+		t.Fatal(err)
+	}
+	found := surveyed(t, root, nil)
+	var got []string
+	for _, e := range found.Entries {
+		for _, p := range e.Programs {
+			got = append(got, string(e.Kind)+" "+p.Path)
+		}
+	}
+	want := []string{"init_service /usr/sbin/web", "init_service /opt/d", "library_path /opt/a", "library_path /opt/c", "library_path /opt/b", "log_script /opt/e", "socket_unit /opt/f"}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" || !slices.ContainsFunc(found.Unread, func(u startup.Unread) bool { return u.Path == "/opt/*/x.conf" }) {
+		t.Errorf("%s, %v", diff, found.Unread)
 	}
 }
 

@@ -256,12 +256,14 @@ func (s *survey) openrc() {
 
 var openrcCommand = lazyregexp.New(`(?m)^\s*command=["']?(/[^\x00"'\s]+)`)
 
-// openrcPrograms returns the program of a service of OpenRC; its functions run little else.
+// openrcPrograms returns the program of a service of OpenRC, and what its functions run besides those of OpenRC.
 func openrcPrograms(raw []byte, sh *shellscript.Reader) []string {
+	programs := scriptPrograms(raw, sh)
 	if match := openrcCommand.Get().FindSubmatch(raw); match != nil {
-		return []string{string(match[1])}
+		programs = slices.DeleteFunc(programs, func(name string) bool { return !strings.Contains(name, "/") })
+		return shellscript.Once(append([]string{string(match[1])}, programs...))
 	}
-	return scriptPrograms(raw, sh)
+	return programs
 }
 
 // runit finds services that are linked into the directory that runsvdir(8) watches.

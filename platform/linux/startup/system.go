@@ -3,6 +3,7 @@
 package startup
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -22,9 +23,10 @@ func (s *survey) loader() {
 			s.add(f, startup.Entry{Kind: startup.Preload, Name: path.Base(library), Identity: library, When: "every program", Enabled: new(true)}, library)
 		}
 	}
-	s.linkerPaths("/etc/ld.so.conf", true)
+	seen := map[string]bool{}
+	s.linkerPaths("/etc/ld.so.conf", true, seen)
 	for _, name := range s.names("/etc/ld.so.conf.d") {
-		s.linkerPaths("/etc/ld.so.conf.d/"+name, strings.HasSuffix(name, ".conf"))
+		s.linkerPaths("/etc/ld.so.conf.d/"+name, strings.HasSuffix(name, ".conf"), seen)
 	}
 }
 
@@ -37,18 +39,44 @@ func withoutComments(text string) string {
 	return b.String()
 }
 
-func (s *survey) linkerPaths(name string, read bool) {
+// linkerPaths finds the directories that a file names, and those of files that it includes.
+func (s *survey) linkerPaths(name string, read bool, seen map[string]bool) {
 	f, ok := s.open(name)
-	if !ok {
+	if !ok || seen[f.name] || len(seen) > maxNames {
 		return
 	}
+	seen[f.name] = true
 	for line := range strings.Lines(withoutComments(s.text(f))) {
 		directory := strings.TrimSpace(line)
 		if strings.HasPrefix(directory, "/") {
 			s.add(f, startup.Entry{Kind: startup.LibraryPath, Name: directory, Identity: directory, When: "every program", Enabled: new(read)}, directory)
 		}
+		if words := strings.Fields(line); len(words) > 1 && words[0] == "include" {
+			s.linkerIncludes(path.Dir(name), words[1:], seen)
+		}
 	}
 }
+
+// linkerIncludes reads the files that patterns name; one of directories is said to be unread.
+func (s *survey) linkerIncludes(from string, patterns []string, seen map[string]bool) {
+	for _, pattern := range patterns {
+		if !path.IsAbs(pattern) {
+			pattern = path.Join(from, pattern)
+		}
+		directory, base := path.Split(path.Clean(pattern))
+		if strings.ContainsAny(directory, `*?[\`) {
+			s.miss(pattern, errPattern)
+			continue
+		}
+		for _, name := range s.names(directory) {
+			if is, err := path.Match(base, name); is && err == nil {
+				s.linkerPaths(directory+name, true, seen)
+			}
+		}
+	}
+}
+
+var errPattern = errors.New("a pattern of directories, which is not followed")
 
 // udevValue is behind a key of a rule. One that begins with an e has the escapes of C in it (udev(7)).
 const udevValue = `\s*[+:!=]?=\s*e?"((?:[^"\\]|\\.)*)"`
