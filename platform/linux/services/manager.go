@@ -104,13 +104,13 @@ func (m *manager) Close() {
 
 // Restart implements [services.Manager]. The mode is that of systemctl: conflicting jobs are
 // replaced, except irreversible ones such as a shutdown. systemd asks for the limit of starts when it has stopped the
-// service, and tells nobody how many it has counted; so they are forgotten first. A unit that is not loaded has none, and one that
-// cannot be loaded is not stopped for its start.
+// service, and tells nobody how many it has counted; so they are forgotten first. A unit that is not loaded has none,
+// and one that cannot be loaded is not stopped for its start.
 func (m *manager) Restart(ctx context.Context, name string, others []string) (<-chan string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	for _, unit := range append([]string{name}, others...) {
-		switch err := known(m.conn.ResetFailedUnitContext(ctx, unit)); {
+		switch err := m.forgetStarts(ctx, unit); {
 		case err == nil, errors.Is(err, services.ErrNoUnit), errors.Is(err, services.ErrMasked), errors.Is(err, services.ErrRejected):
 		default:
 			return nil, err
@@ -121,6 +121,19 @@ func (m *manager) Restart(ctx context.Context, name string, others []string) (<-
 		return nil, known(err)
 	}
 	return done, nil
+}
+
+// forgetStarts has systemd forget how often it has started a unit, but not the unit: one that is off stays in memory for
+// its failure alone, and one that is not in a file, or not as it is there, would be lost.
+func (m *manager) forgetStarts(ctx context.Context, unit string) error {
+	p, err := m.conn.GetUnitPropertiesContext(ctx, unit)
+	if err != nil {
+		return known(err)
+	}
+	if p["ActiveState"] == "failed" && (p["Transient"] == true || p["NeedDaemonReload"] == true) {
+		return nil
+	}
+	return known(m.conn.ResetFailedUnitContext(ctx, unit))
 }
 
 // Names implements [services.Manager]. The names include templates.

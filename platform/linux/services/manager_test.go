@@ -216,6 +216,21 @@ func TestRestartsOfABootedSystem(t *testing.T) {
 		}
 		outcome{"limited", nil, failed, "died right after the restart (exit status 6)", "failed exit-code"}.check(t)
 	})
+	// systemd keeps a failed unit that no file has, or another form of, for its failure alone.
+	const once = `sh -c "test -e /run/$1 && exec sleep infinity; touch /run/$1; exit 3"`
+	for name, start := range map[string]string{
+		"transient": "systemd-run --quiet --unit=$1 " + once,
+		"removed":   `f=/run/systemd/system/$1.service; mkdir -p ${f%/*}; printf "[Service]\nExecStart=%s\n" '` + strings.ReplaceAll(once, "$1", "removed") + `' >$f; systemctl start $1; rm $f`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if out, err := exec.Command("sh", "-c", start, "sh", name).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			testenv.WaitFor(t, "the service has failed", func() bool { return exec.Command("systemctl", "--quiet", "is-failed", name).Run() == nil })
+			outcome{name, nil, "", running, "active"}.check(t)
+		})
+	}
 	// systemd refuses a start too many, also that of what goes with a service, when it has stopped the service.
 	t.Run("tight", func(t *testing.T) {
 		t.Parallel()
