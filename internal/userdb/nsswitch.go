@@ -24,3 +24,10 @@ func NameSources(raw []byte, databases ...string) (sources []string) {
 	}
 	return sources
 }
+
+// Directories lists those of them that are no files of this machine.
+func Directories(raw []byte, databases ...string) []string {
+	return slices.DeleteFunc(NameSources(raw, databases...), func(source string) bool {
+		return slices.Contains([]string{"files", "compat", "systemd", "db", "altfiles"}, source)
+	})
+}

@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/testenv"
+	"sentinel/internal/userdb"
 	"sentinel/platform/linux/audit/filetree"
 	"sentinel/platform/linux/dockerd"
 	"sentinel/platform/linux/packages"
@@ -100,7 +101,7 @@ func TestDirectoryServicesAreNoticed(t *testing.T) {
 		"": false, "passwd: files systemd\ngroup: files [SUCCESS=merge] systemd\nhosts: files dns\n": false, "passwd:\tfiles sss\n": true,
 		"group: compat winbind # x": true, "# passwd: ldap\npasswd: files": false, "passwd: files [!UNAVAIL=return] ldap": true,
 	} {
-		if got := namesDirectoryService([]byte(text), "passwd", "group"); got != want {
+		if got := len(userdb.Directories([]byte(text), "passwd", "group")) > 0; got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
@@ -302,7 +303,7 @@ func FuzzLines(f *testing.F) {
 				d.checks(s)
 			}
 		}
-		namesDirectoryService(raw)
+		userdb.Directories(raw)
 		asksPassword(text, text)
 		easyCommunities(snmpConfig, snmpd, text)
 		countRules(text)

@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
+	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/sudoers"
 )
@@ -76,7 +77,7 @@ func (m *machine) readPolicy() (sudoPolicy, error) {
 		return all, fs.ErrNotExist
 	}
 	nss, err := m.read("/etc/nsswitch.conf")
-	if all.Hole == nil && err == nil && namesDirectoryService(nss, "sudoers") {
+	if all.Hole == nil && err == nil && len(userdb.Directories(nss, "sudoers")) > 0 {
 		all.Hole = errDirectoryService
 	}
 	return all, nil

@@ -53,7 +53,7 @@ func (m *machine) users() (localUsers, error) {
 		if err != nil && !hostfile.Missing(err) {
 			return localUsers{}, err
 		}
-		p.directoryService = namesDirectoryService(nss, "passwd", "group")
+		p.directoryService = len(userdb.Directories(nss, "passwd", "group")) > 0
 		return p, nil
 	})
 }
@@ -206,12 +206,4 @@ func (m *machine) rightsOf(u userdb.User) (with func(func()) error, err error) {
 		}
 	}
 	return func(f func()) error { return privilege.Look(id, f) }, nil
-}
-
-// namesDirectoryService says whether nsswitch.conf(5) names a source of one of the
-// databases that is not a file of this machine.
-func namesDirectoryService(raw []byte, databases ...string) bool {
-	return slices.ContainsFunc(userdb.NameSources(raw, databases...), func(source string) bool {
-		return !slices.Contains([]string{"files", "compat", "systemd", "db", "altfiles"}, source)
-	})
 }

@@ -5,7 +5,11 @@
 package logins
 
 import (
+	"errors"
+	"io/fs"
 	"net/netip"
+	"os"
+	"slices"
 	"time"
 
 	"sentinel/internal/userdb"
@@ -17,6 +21,9 @@ import (
 // ID recorded longer ago may be of another process.
 const loginGrace = 2 * time.Minute
 
+// maxSwitch bounds nsswitch.conf(5), in bytes.
+const maxSwitch = 64 << 10
+
 // A client is one of sshd, which serves each by a process of its own; a client cannot change its user.
 type client struct {
 	pid                  int
@@ -26,10 +33,10 @@ type client struct {
 
 // attempts leaves out what is no attempt of its own: sshd records a name that no account has when it is told, and again
 // for each password (getpwnamallow and auth_log). The first record of such a name counts where it is the only one.
-// Where the accounts cannot be read, all count.
+// Where the accounts are not all known, all count.
 func (r *Reader) attempts(records []utmp.Record) []utmp.Record {
 	raw, err := hostfile.Read(r.path("/etc/passwd"), userdb.MaxFile)
-	if err != nil {
+	if err != nil || r.asksDirectory() {
 		return records
 	}
 	accounts := map[string]bool{}
@@ -56,4 +63,18 @@ func (r *Reader) attempts(records []utmp.Record) []utmp.Record {
 		}
 	}
 	return list
+}
+
+// asksDirectory reports whether accounts may come from a directory service. Some distributions name that of sssd on
+// every machine; it answers only where this socket is.
+func (r *Reader) asksDirectory() bool {
+	raw, err := hostfile.Read(r.path("/etc/nsswitch.conf"), maxSwitch)
+	if err != nil {
+		return !hostfile.Missing(err) // there is none without glibc
+	}
+	sources := userdb.Directories(raw, "passwd")
+	if _, err := os.Lstat(r.path("/var/lib/sss/pipes/nss")); errors.Is(err, fs.ErrNotExist) {
+		sources = slices.DeleteFunc(sources, func(source string) bool { return source == "sss" })
+	}
+	return len(sources) > 0
 }

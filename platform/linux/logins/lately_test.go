@@ -63,6 +63,14 @@ func TestRecordsOfANameAreNoFailuresBesideThoseOfItsPasswords(t *testing.T) {
 		many.WriteString(strings.Repeat(recordBy(pid+1, "ssh:notty", "x", host, at(0)), 2))
 	}
 	passwd := map[string]string{"etc/passwd": "mira:x:1000:1000::/:/bin/sh\n"}
+	with := func(files map[string]string, name, text string) map[string]string {
+		files = maps.Clone(files)
+		files[name] = text
+		return files
+	}
+	in := func(source string) map[string]string {
+		return with(passwd, "etc/nsswitch.conf", "passwd: files "+source+" systemd\n")
+	}
 	for what, c := range map[string]struct {
 		btmp  string
 		files map[string]string
@@ -75,6 +83,9 @@ func TestRecordsOfANameAreNoFailuresBesideThoseOfItsPasswords(t *testing.T) {
 		"an account":         {recordBy(7, "ssh:notty", "mira", host, at(0)) + recordBy(7, "ssh:notty", "mira", host, at(2)), passwd, 2},
 		"accounts unread":    {guess + recordBy(7, "ssh:notty", "x", host, at(2)), nil, 2},
 		"the number again":   {guess + recordBy(7, "ssh:notty", "x", host, at(-600)), passwd, 2},
+		"of a directory":     {guess + recordBy(7, "ssh:notty", "x", host, at(2)), in("sss ldap"), 2},
+		"of sssd":            {guess + recordBy(7, "ssh:notty", "x", host, at(2)), with(in("sss"), "var/lib/sss/pipes/nss", ""), 2},
+		"of no sssd":         {guess + recordBy(7, "ssh:notty", "x", host, at(2)), in("sss"), 1},
 		"another name":       {guess + recordBy(7, "ssh:notty", "y", host, at(2)), passwd, 2},
 		"another address":    {guess + recordBy(7, "ssh:notty", "x", other, at(2)), passwd, 2},
 		"of no process":      {strings.Repeat(recordBy(0, "ssh:notty", "x", host, at(0)), 2), passwd, 2},
