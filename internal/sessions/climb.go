@@ -192,7 +192,7 @@ func (f *finder) climb(pid int, terminal string) chain {
 		top = len(line) - 1
 	}
 	c := chain{members: slices.Clone(line[:top+1]), sockets: chosen.sockets, ports: chosen.ports, trusted: trusted}
-	if f.endsWith(line, chosen.sockets) || f.monitors(pid, line[0]) {
+	if f.endsWith(line, chosen.sockets) || len(leads) == 1 && f.monitors(pid, line[0]) {
 		c.leads = slices.Clone(leads)
 	}
 	return c

@@ -382,6 +382,13 @@ func TestWhatCarriesASession(t *testing.T) {
 			m.raise(30)
 			m.raise(31)
 		}, "203.0.113.7 own", []int{11, 12, 13, 30, 31}, []Port{{"tcp", 22}}},
+		"a program between two that lend the rights of root": {func(m *machine) {
+			m.process(30, 13, "sudo", "ann", "pts/0", "pts/9")
+			m.process(31, 30, "x", "ann", "pts/0")
+			m.process(32, 31, "sudo", "ann", "pts/9")
+			m.raise(30)
+			m.raise(32)
+		}, "203.0.113.7 own", []int{11, 12, 13, 30}, []Port{{"tcp", 22}}},
 		"what leads a terminal of sudo itself": {func(m *machine) {
 			m.process(30, 13, "sudo", "ann", "pts/0", "pts/9")
 			m.process(31, 30, "bash", "root", "pts/9")
