@@ -183,9 +183,12 @@ func (t *Terminator) waysOfSessions(ctx context.Context) ([]sessions.Connection,
 	if err != nil {
 		return nil, err
 	}
-	ways := slices.Clone(model.Connections)
+	ways, met := slices.Clone(model.Connections), map[netip.Addr]bool{}
+	for _, c := range ways {
+		met[c.Remote] = true
+	}
 	for a := range model.Addresses {
-		if !slices.ContainsFunc(model.Connections, func(c sessions.Connection) bool { return c.Remote == a }) {
+		if !met[a] {
 			ways = append(ways, sessions.Connection{Remote: a})
 		}
 	}
