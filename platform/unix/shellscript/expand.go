@@ -114,7 +114,7 @@ func (s *scanner) parameter() {
 		return
 	}
 	s.begin()
-	from, commands, outer := s.at, len(s.list), s.level
+	from, commands, here, outer := s.at, len(s.list), s.here, s.level
 	s.depth++
 	closed := s.closeParameter()
 	s.depth--
@@ -124,7 +124,7 @@ func (s *scanner) parameter() {
 		return
 	}
 	s.reader.spend(s.at - from)
-	s.at, s.list = from, s.list[:commands]
+	s.at, s.list, s.here = from, s.list[:commands], here
 	s.add('$')
 }
 
