@@ -39,7 +39,7 @@ type machine struct {
 	noted     bool     // it calls note, as Linux does
 	skipped   []string // rules that were not read
 	drops     []string
-	id        string   // of the boot
+	id        string // of the boot
 	uptime    time.Duration
 	arranged  []string
 	alone     error // nothing takes it back
