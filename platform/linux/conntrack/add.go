@@ -8,11 +8,16 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"net/netip"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"sentinel/platform/unix/hostfile"
 )
 
 // A Connection is one of TCP that is open at this end.
@@ -33,23 +38,54 @@ const (
 // Add has connection tracking know connections that began while nothing needed it, and counts those that it did not take.
 // It takes the next packet from the other side for a new connection otherwise, or for none (net.netfilter.nf_conntrack_tcp_loose).
 // A flow that is there stays as it is.
-func Add(ctx context.Context, list []Connection) (left int) {
+func Add(ctx context.Context, list []Connection) (left int) { return add(ctx, list, room) }
+
+func add(ctx context.Context, list []Connection, room func() int) (left int) {
+	places := 1 // the first has the kernel load what tells how many there are
 	for i, c := range list {
 		if ctx.Err() != nil {
 			return left + len(list) - i
 		}
-		_, err := addition(c).Execute(unix.NETLINK_NETFILTER, 0)
-		if err != nil && !errors.Is(err, unix.EEXIST) {
+		if i == 1 {
+			places = room()
+		}
+		flags := unix.NLM_F_EXCL | unix.NLM_F_ACK
+		if places > 0 {
+			flags |= unix.NLM_F_CREATE // without it the kernel only says whether the flow is there
+		}
+		_, err := addition(c, flags).Execute(unix.NETLINK_NETFILTER, 0)
+		switch {
+		case err == nil:
+			places--
+		case !errors.Is(err, unix.EEXIST):
 			left++
 		}
 	}
 	return left
 }
 
-func addition(c Connection) *nl.NetlinkRequest {
+// room is how many flows may be added: half of the places that are free, as nothing new comes or goes once the table is full.
+func room() int {
+	count, err := tableSize("nf_conntrack_count")
+	most, unknown := tableSize("nf_conntrack_max")
+	if err != nil || unknown != nil || most == 0 {
+		return math.MaxInt // there is no bound (Documentation/networking/nf_conntrack-sysctl.rst), or it is not known
+	}
+	return (most - count) / 2
+}
+
+func tableSize(name string) (int, error) {
+	text, err := hostfile.Text("/proc/sys/net/netfilter/" + name)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(text))
+}
+
+func addition(c Connection, flags int) *nl.NetlinkRequest {
 	there := tuple{unix.IPPROTO_TCP, c.Remote.Addr(), c.Local.Addr(), c.Remote.Port(), c.Local.Port()}
 	back := tuple{unix.IPPROTO_TCP, c.Local.Addr(), c.Remote.Addr(), c.Local.Port(), c.Remote.Port()}
-	ask := flowRequest(c.Remote.Addr(), nl.IPCTNL_MSG_CT_NEW, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK)
+	ask := flowRequest(c.Remote.Addr(), nl.IPCTNL_MSG_CT_NEW, flags)
 	ask.AddData(there.attribute(nl.CTA_TUPLE_ORIG))
 	ask.AddData(back.attribute(nl.CTA_TUPLE_REPLY))
 	ask.AddData(nl.NewRtAttr(nl.CTA_STATUS, binary.BigEndian.AppendUint32(nil, statusOpen)))
@@ -57,9 +93,9 @@ func addition(c Connection) *nl.NetlinkRequest {
 	state := nl.NewRtAttr(unix.NLA_F_NESTED|nl.CTA_PROTOINFO, nil)
 	tcp := state.AddRtAttr(unix.NLA_F_NESTED|nl.CTA_PROTOINFO_TCP, nil)
 	tcp.AddRtAttr(nl.CTA_PROTOINFO_TCP_STATE, []byte{nl.TCP_CONNTRACK_ESTABLISHED})
-	flags := []byte{liberal, liberal} // struct nf_ct_tcp_flags: which, and of which
-	tcp.AddRtAttr(nl.CTA_PROTOINFO_TCP_FLAGS_ORIGINAL, flags)
-	tcp.AddRtAttr(nl.CTA_PROTOINFO_TCP_FLAGS_REPLY, flags)
+	both := []byte{liberal, liberal} // struct nf_ct_tcp_flags: which, and of which
+	tcp.AddRtAttr(nl.CTA_PROTOINFO_TCP_FLAGS_ORIGINAL, both)
+	tcp.AddRtAttr(nl.CTA_PROTOINFO_TCP_FLAGS_REPLY, both)
 	ask.AddData(state)
 	return ask
 }

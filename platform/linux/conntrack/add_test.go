@@ -6,6 +6,7 @@ package conntrack
 
 import (
 	"context"
+	"math"
 	"net"
 	"net/netip"
 	"slices"
@@ -75,6 +76,18 @@ func TestConnectionsThatCannotBeAddedAreCounted(t *testing.T) {
 	whole := Connection{netip.MustParseAddrPort("192.0.2.2:22"), netip.MustParseAddrPort("192.0.2.1:4000")}
 	if left := Add(t.Context(), []Connection{mixed, whole}); left != 1 {
 		t.Errorf("%d are left, want the one that is none", left)
+	}
+	at := func(n byte) Connection {
+		return Connection{netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, n}), 22), whole.Remote}
+	}
+	if left := add(t.Context(), []Connection{whole, at(3), at(4), at(3), whole, at(5)}, func() int { return 1 }); left != 2 {
+		t.Errorf("%d are left, want those that there is no room for", left)
+	}
+	if left := Add(t.Context(), []Connection{at(3), at(4), at(5)}); left != 0 {
+		t.Errorf("%d are left with room", left)
+	}
+	if n := room(); n <= 0 || n == math.MaxInt {
+		t.Errorf("there is room for %d", n)
 	}
 	ctx, end := context.WithCancel(t.Context())
 	end()
