@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/firewall"
 	"sentinel/internal/network"
 	"sentinel/platform/linux/conntrack"
@@ -80,27 +81,39 @@ func union(a, b []firewall.Port) []firewall.Port {
 	return slices.Compact(all)
 }
 
-// flows lists open TCP connections with other hosts, and counts those beyond the
-// bound.
+// nobody is the owner of a connection whose program has closed it: the kernel counts it as root's.
+const nobody = -1
+
+// flows lists open TCP connections with other hosts, and counts those beyond the bound. Users have theirs in turn: anybody
+// can make so many that others have no place.
 func (m *Manager) flows(ctx context.Context) (list []conntrack.Connection, more int, err error) {
-	seen := map[conntrack.Connection]bool{}
+	seen, of := map[conntrack.Connection]int{}, map[int]int{}
 	err = m.sockets.network.Sockets(ctx, func(s network.Socket) {
-		f := conntrack.Connection{Local: s.Local, Remote: s.Remote}
+		f, owner := conntrack.Connection{Local: s.Local, Remote: s.Remote}, s.UID
+		if s.ID == 0 {
+			owner = nobody
+		}
+		_, twice := seen[f]
 		switch {
-		case s.Protocol != network.TCP || !carries(s) || seen[f]:
-		case len(list) < maxFlows:
-			seen[f] = true
+		case s.Protocol != network.TCP || !carries(s) || twice:
+		case of[owner] < maxFlows:
+			seen[f] = owner
+			of[owner]++
 			list = append(list, f)
 		default:
 			more++
 		}
 	})
+	list = answer.InTurn(list, func(f conntrack.Connection) int { return seen[f] })
+	if beyond := len(list) - maxFlows; beyond > 0 {
+		list, more = slices.Clip(list[:maxFlows]), more+beyond
+	}
 	return list, more, err
 }
 
-// carries says whether packets of a connection still come in.
+// carries says whether packets of a connection still come in from another host. All firewalls here let in what comes over lo.
 func carries(s network.Socket) bool {
-	if s.Remote.Addr().IsLoopback() || !s.Remote.IsValid() || s.Remote.Port() == 0 {
+	if s.Internal || s.Remote.Addr().IsLoopback() || !s.Remote.IsValid() || s.Remote.Port() == 0 {
 		return false
 	}
 	switch s.State {

@@ -275,13 +275,40 @@ func TestPortsOfAnSSHDThatHasNeverRun(t *testing.T) {
 func TestConnectionsBeyondTheBoundAreCounted(t *testing.T) {
 	m := machine{}
 	for n := range maxFlows + 2 {
-		s := session("192.0.2.1:443", uint64(n))
+		s := session("192.0.2.1:443", uint64(n+1))
 		s.Remote = netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, byte(n >> 16), byte(n >> 8)}), uint16(n&0xff+1))
 		m.list = append(m.list, s, s)
 	}
 	list, more, err := m.manager().flows(t.Context())
 	if len(list) != maxFlows || more != 4 || err != nil {
 		t.Errorf("%d flows and %d more, %v", len(list), more, err)
+	}
+}
+
+// Anybody can make more connections than are taken, also to this machine itself, or have closed them.
+func TestConnectionsOfAUserTakeNoPlacesOfOthers(t *testing.T) {
+	m := machine{}
+	add := func(s network.Socket, uid int, other string, port int) {
+		s.UID, s.Remote = uid, netip.AddrPortFrom(netip.MustParseAddr(other), uint16(port))
+		m.list = append(m.list, s)
+	}
+	inside := session("192.0.2.1:443", 1)
+	inside.Internal = true
+	for n := range maxFlows {
+		add(session("192.0.2.1:443", 1), 1000, "203.0.113.1", n+1)
+		add(session("192.0.2.1:443", 0), 0, "203.0.113.2", n+1)
+		add(inside, 1000, "192.0.2.1", n+1)
+	}
+	add(session("192.0.2.1:22", 1), 0, "203.0.113.3", 4000)
+	add(session("192.0.2.1:22", 1), 1001, "203.0.113.4", 4000)
+	list, more, err := m.manager().flows(t.Context())
+	if len(list) != maxFlows || more != maxFlows+2 || err != nil {
+		t.Errorf("%d flows and %d more, %v", len(list), more, err)
+	}
+	for _, other := range []string{"203.0.113.3:4000", "203.0.113.4:4000"} {
+		if !slices.ContainsFunc(list[:4], func(c conntrack.Connection) bool { return c.Remote.String() == other }) {
+			t.Errorf("%s is not among the first: %v", other, list[:4])
+		}
 	}
 }
 
