@@ -111,21 +111,16 @@ func (f *loadedFirewalld) Undo(ctx context.Context) error {
 // What others have put into iptables meanwhile is put in again: firewalld empties the tables.
 func (f *loadedFirewalld) startAgain(ctx context.Context) error {
 	saves, unread := f.saves(ctx) // no reason to leave it off
-	var off error
-	_, err := f.m.takingOver(ctx, func() error {
-		if off = f.m.units.StartNow(ctx, firewalldUnit); off != nil {
-			return off
+	return f.m.puttingBack(ctx, func() error {
+		if err := f.m.units.StartNow(ctx, firewalldUnit); err != nil {
+			return err
 		}
-		return f.answers(ctx)
+		failed := []error{unread, f.answers(ctx)}
+		for _, s := range saves {
+			failed = append(failed, f.load(ctx, s))
+		}
+		return errors.Join(failed...)
 	})
-	if off != nil {
-		return err
-	}
-	failed := []error{unread, err}
-	for _, s := range saves {
-		failed = append(failed, f.load(ctx, s))
-	}
-	return errors.Join(failed...)
 }
 
 // each asks the daemon for a change of each opening.

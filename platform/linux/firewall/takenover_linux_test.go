@@ -3,18 +3,21 @@
 package firewall
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sentinel/internal/firewall"
 	"sentinel/internal/network"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/conntrack"
 )
 
 // calledFrom connects this host with the other one, as "ssh -R" does for a session that comes back by it, and echoes.
@@ -96,15 +99,47 @@ func TestFirewalldTakesOpenConnectionsOver(t *testing.T) {
 	takesOver(t, h, NewManager(sysexec.Host{}))
 }
 
-// Rules are loaded whatever becomes of the connections: they may be those that were switched off for a trial.
-func TestRulesAreLoadedAlthoughConnectionsAreNotTakenOver(t *testing.T) {
-	m := machine{list: []network.Socket{session("192.0.2.1:22", 1)}}
+func oneConnection() *machine {
+	m := &machine{list: []network.Socket{session("192.0.2.1:22", 1)}}
 	m.list[0].Remote = netip.MustParseAddrPort("203.0.113.1:4000")
-	for name, err := range map[string]error{"loaded": nil, "not loaded": errors.New("no rules")} {
-		loads := 0
-		left, got := m.manager().takingOver(t.Context(), func() error { loads++; return err })
-		if left != 1 || loads != 1 || !errors.Is(got, err) {
-			t.Errorf("%s: %d left, loaded %d times, %v", name, left, loads, got)
-		}
+	return m
+}
+
+func TestConnectionsThatAreNotTakenOverAreCounted(t *testing.T) {
+	loads := 0
+	left, err := oneConnection().manager().takingOver(t.Context(), func() error { loads++; return nil })
+	if left != 1 || loads != 1 || err != nil {
+		t.Errorf("%d left, loaded %d times, %v", left, loads, err)
+	}
+	want := errors.New("no rules")
+	if _, err := oneConnection().manager().takingOver(t.Context(), func() error { return want }); !errors.Is(err, want) {
+		t.Errorf("not loaded: %v", err)
+	}
+	m := oneConnection()
+	m.socketsErr = errors.New("no sockets")
+	if _, err := m.manager().takingOver(t.Context(), func() error { loads++; return nil }); !errors.Is(err, m.socketsErr) || loads != 1 {
+		t.Errorf("connections that are not known: %v, loaded %d times", err, loads)
+	}
+}
+
+// Whoever makes many connections, or a kernel that takes none, does not keep rules off that were switched off for a trial.
+func TestRulesComeBackAlthoughConnectionsAreNotTakenOver(t *testing.T) {
+	want := errors.New("no rules")
+	for name, c := range map[string]struct{ listing, loading error }{
+		"no end of it": {}, "not listed": {listing: errors.New("no sockets")}, "not loaded": {loading: want},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := oneConnection()
+			m.socketsErr = c.listing
+			of := m.manager()
+			of.sockets.track = func(ctx context.Context, list []conntrack.Connection) int { <-ctx.Done(); return len(list) }
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			loads := 0
+			err := of.puttingBack(ctx, func() error { loads++; return errors.Join(ctx.Err(), c.loading) })
+			if loads != 1 || !errors.Is(err, c.loading) {
+				t.Errorf("%s: loaded %d times, %v", name, loads, err)
+			}
+		})
 	}
 }

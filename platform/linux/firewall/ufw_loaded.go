@@ -88,8 +88,7 @@ func (u *loadedUFW) Undo(ctx context.Context) error {
 	case !u.m.installed(ufwProgram):
 		return nil
 	case u.change.Kind == firewall.TurnOff:
-		_, err := u.m.takingOver(ctx, func() error { return u.start(ctx) })
-		return err
+		return u.m.puttingBack(ctx, func() error { return u.start(ctx) })
 	default:
 		return u.delete(ctx, u.change.Openings)
 	}
