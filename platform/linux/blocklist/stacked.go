@@ -6,7 +6,6 @@ package blocklist
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"strings"
 
@@ -19,8 +18,11 @@ import (
 func unseenStacked() string {
 	const what = "containers and virtual machines on an interface of this machine itself (macvlan, ipvlan, macvtap)"
 	links, err := interfaces.List()
-	filters, unread := interfaces.Filters()
-	if err := errors.Join(err, unread); err != nil {
+	var filters []interfaces.Filter
+	if err == nil {
+		filters, err = interfaces.Filters(links)
+	}
+	if err != nil {
 		return "Whether " + what + " can still be reached is not known: " + sanitize.Text(err.Error(), 200) + "."
 	}
 	names := handingOver(links, filters)
@@ -37,8 +39,7 @@ func handingOver(links []interfaces.Link, filters []interfaces.Filter) (names []
 		toGuest := func(o interfaces.Link) bool {
 			return o.Lower == l.Index && !o.Abroad && strings.HasSuffix(o.Kind, "vtap")
 		}
-		// The entries of a VXLAN are of hosts behind it.
-		if slices.ContainsFunc(links, toGuest) || l.Kind != interfaces.KindVXLAN && slices.ContainsFunc(filters, foreign) {
+		if slices.ContainsFunc(links, toGuest) || slices.ContainsFunc(filters, foreign) {
 			names = append(names, sanitize.Text(l.Name, 15))
 		}
 	}

@@ -5,6 +5,7 @@ package interfaces
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/mdlayher/netlink"
 )
@@ -27,29 +28,47 @@ type Filter struct {
 	MAC   []byte
 }
 
-// Filters lists them for the interfaces of the caller's network namespace ("bridge fdb" of bridge(8)), but those of groups.
-func Filters() (list []Filter, err error) {
+// Filters lists them for links of the caller's network namespace ("bridge fdb" of bridge(8)), but those of groups. Not asked of
+// are the ports of bridges, which nothing else can be on top of, and VXLANs: they have an entry for every host behind them, and
+// one such host can pretend to be any number.
+func Filters(links []Link) (list []Filter, err error) {
 	conn, err := dial()
 	if err != nil {
 		return nil, fmt.Errorf("list the addresses that interfaces take: %w", err)
 	}
 	defer conn.Close() //nolint:errcheck // nothing was written that could be lost
-	header := make([]byte, neighbourLen)
-	header[0] = familyBridge
-	replies, err := dump(conn, getNeighbour, header)
-	if err != nil {
-		return nil, fmt.Errorf("list the addresses that interfaces take: %w", err)
-	}
-	for _, m := range replies {
-		f, ok, err := parseFilter(m)
-		if err != nil {
-			return nil, err
+	for _, l := range links {
+		if l.Kind == KindVXLAN || portOfBridge(links, l) {
+			continue
 		}
-		if ok {
-			list = append(list, f)
+		replies, err := dump(conn, getNeighbour, filterRequest(l.Index))
+		if err != nil {
+			return nil, fmt.Errorf("list the addresses that interfaces take: %w", err)
+		}
+		for _, m := range replies {
+			f, ok, err := parseFilter(m)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				list = append(list, f)
+			}
 		}
 	}
 	return list, nil
+}
+
+func portOfBridge(links []Link, l Link) bool {
+	return l.Master != 0 && slices.ContainsFunc(links, func(m Link) bool { return m.Index == l.Master && m.Kind == "bridge" })
+}
+
+// filterRequest is a struct ifinfomsg: that is how the kernel takes the one interface of a request that it does not check strictly
+// (valid_fdb_dump_legacy).
+func filterRequest(index int) []byte {
+	header := make([]byte, linkLen)
+	header[0] = familyBridge
+	binary.NativeEndian.PutUint32(header[4:], uint32(index)) //nolint:gosec // the kernel has it as an int
+	return header
 }
 
 // parseFilter parses a struct ndmsg with its attributes; false for an entry of another kind.
