@@ -47,13 +47,14 @@ func TestConnectionsAreAddedOnceAndAsTheyAre(t *testing.T) {
 	unseen := []Connection{
 		{netip.MustParseAddrPort("198.51.100.1:5000"), netip.MustParseAddrPort("198.51.100.2:2222")},
 		{netip.MustParseAddrPort("[2001:db8:1::1]:5000"), netip.MustParseAddrPort("[2001:db8:1::2]:2222")},
+		{netip.MustParseAddrPort("[fe80::1%eth0]:5000"), netip.MustParseAddrPort("[fe80::2%eth0]:2222")},
 	}
 	for range 2 {
 		if left := Add(t.Context(), unseen); left != 0 {
 			t.Errorf("%d are left", left)
 		}
 		got := flows(t, 2222)
-		if len(got) != 2 || !got[0].answered || !got[1].answered || got[0].original.protocol != unix.IPPROTO_TCP {
+		if len(got) != len(unseen) || slices.ContainsFunc(got, func(f flow) bool { return !f.answered || f.original.protocol != unix.IPPROTO_TCP }) {
 			t.Errorf("the flows are %+v", got)
 		}
 	}
