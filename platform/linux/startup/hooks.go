@@ -90,12 +90,14 @@ var includes = []string{"include", "includedir"}
 
 // hooksIncluded reads what a file includes.
 func (s *survey) hooksIncluded(h hookFile, f file, seen map[string]bool) {
-	if h.kind != startup.LogScript && h.kind != startup.Socket || len(seen) > maxNames {
+	if h.kind != startup.LogScript && h.kind != startup.Socket {
 		return
 	}
 	eachLine(s.text(f), func(_ int, _ string, words []string) {
 		switch {
 		case len(words) < 2 || !slices.Contains(includes, words[0]):
+		case len(seen) > maxNames:
+			s.miss(words[1], startup.ErrTooMany)
 		case s.isDirectory(words[1]):
 			s.hooksIn(h, words[1], seen)
 		default:

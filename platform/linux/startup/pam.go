@@ -97,12 +97,13 @@ func pamWords(line string) (words []string) {
 var pamBracket = lazyregexp.New(`^\[(?:\\\]|[^\]])*\]`)
 
 func (s *survey) stack(f file, dirs []string, seen map[string]bool) {
+	if seen[f.name] {
+		return
+	}
 	seen[f.name] = true
 	for _, line := range pamLines(s.text(f)) {
-		if path.IsAbs(line.include) && !seen[line.include] && len(seen) < maxNames {
-			if other, ok := s.open(line.include); ok && !seen[other.name] {
-				s.stack(other, dirs, seen)
-			}
+		if path.IsAbs(line.include) {
+			s.includedStack(line.include, dirs, seen)
 		}
 		if path.Base(line.module) == "pam_exec.so" {
 			if at := slices.IndexFunc(line.words, func(w string) bool { return strings.HasPrefix(w, "/") }); at >= 0 {
@@ -113,6 +114,17 @@ func (s *survey) stack(f file, dirs []string, seen map[string]bool) {
 		if line.module != "" {
 			s.pamModule(line.module, dirs, seen)
 		}
+	}
+}
+
+// includedStack reads rules that stand elsewhere, once.
+func (s *survey) includedStack(name string, dirs []string, seen map[string]bool) {
+	if len(seen) > maxNames {
+		s.miss(name, startup.ErrTooMany)
+		return
+	}
+	if f, ok := s.open(name); ok {
+		s.stack(f, dirs, seen)
 	}
 }
 

@@ -105,7 +105,7 @@ func TestNoFileOfAnotherPlaceHidesWhatStartsBySystemFiles(t *testing.T) {
 // Rules may stand in any file that others include.
 func TestRulesOfPAMAreFollowedElsewhere(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{
-		"etc/pam.d/sshd": "auth include /opt/rules\n@include /opt/rules\n", "opt/rules": "auth substack /opt/rules\nauth optional pam_exec.so quiet [/opt/a b] c\nauth optional /opt/module\n", "opt/module": "",
+		"etc/pam.d/sshd": "auth include /opt/rules\n@include /opt/rules\n", "etc/pam.d/z": "auth optional pam_exec.so /opt/z\n", "opt/rules": "auth substack /opt/rules\nauth include /etc/pam.d/z\nauth optional pam_exec.so quiet [/opt/a b] c\nauth optional /opt/module\n", "opt/module": "",
 	})
 	var got []string
 	for _, e := range surveyed(t, root, nil).Entries {
@@ -114,7 +114,7 @@ func TestRulesOfPAMAreFollowedElsewhere(t *testing.T) {
 			got = append(got, p.Path)
 		}
 	}
-	if diff := cmp.Diff([]string{"pam_program /opt/rules", "/opt/a b", "pam_module /opt/module"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"pam_program /etc/pam.d/z", "/opt/z", "pam_program /opt/rules", "/opt/a b", "pam_module /opt/module"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -42,7 +42,11 @@ func withoutComments(text string) string {
 // linkerPaths finds the directories that a file names, and those of files that it includes.
 func (s *survey) linkerPaths(name string, read bool, seen map[string]bool) {
 	f, ok := s.open(name)
-	if !ok || seen[f.name] || len(seen) > maxNames {
+	if !ok || seen[f.name] {
+		return
+	}
+	if len(seen) > maxNames {
+		s.miss(name, startup.ErrTooMany)
 		return
 	}
 	seen[f.name] = true
