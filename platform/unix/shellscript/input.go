@@ -62,11 +62,17 @@ func (s *scanner) documents() {
 	for _, doc := range s.here {
 		before := s.at
 		start := min(s.at+1, len(s.text))
-		end, other, found := start, 0, false
+		end, other, found, joined := start, 0, false, ""
 		for s.at+1 < len(s.text) {
 			line, _, _ := strings.Cut(s.text[s.at+1:], "\n")
 			s.at += len(line) + 1
-			line = strings.TrimSuffix(line, "\r")
+			if !doc.verbatim && isJoined(line) {
+				joined = joined[:min(len(joined), len(doc.end))] + line[:len(line)-1]
+				end = min(s.at+1, len(s.text))
+				continue
+			}
+			line = joined + strings.TrimSuffix(line, "\r")
+			joined = ""
 			if doc.tabs {
 				line = strings.TrimLeft(line, "\t")
 			}
@@ -93,6 +99,11 @@ func (s *scanner) documents() {
 		}
 	}
 	s.here = nil
+}
+
+// isJoined reports whether a line goes on in the next: the backslash at its end is not itself escaped.
+func isJoined(line string) bool {
+	return (len(line)-len(strings.TrimRight(line, `\`)))%2 == 1
 }
 
 // apart reads a text that is commands for some shells, apart from what stands around it.

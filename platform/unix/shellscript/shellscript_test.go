@@ -84,6 +84,7 @@ func TestAProgramIsNamedHoweverAShellIsToldToRunIt(t *testing.T) {
 		"x=\"${x:-$(true '\"' \\\"; EVIL)}\"", "x=${x/$(EVIL)/y}", "cat <<E\n${x:-'}\nE\nEVIL", "x=\"${x[1]#'}\"'}\"; EVIL", "x=${x:-${y:-$(EVIL)}}",
 		// where a here-document, a comment and a line begin and end
 		"cat <<$'E'\n'secret\nE\nEVIL", "cat <<$'\\x45'\n'secret\nE\nEVIL", "cat <<$\"E\"\n'secret\nE\nEVIL", "cat <<$'E'\n'\n$E\nEVIL\nE\n", "cat <<E$'F'\n'\nEF\nEVIL",
+		"cat <<E\na\\\nE\n'\nE\nEVIL", "cat <<E\n\\\nE\nEVIL", "cat <<EF\nE\\\nF\nEVIL", "cat <<E\na\\\\\nE\nEVIL", "cat <<'E'\na\\\nE\nEVIL",
 		"a[1<<E]=2\nEVIL\nE]=2", "a[1 << E ]=2\nEVIL\nE", "declare -a a[1<<E]=2\nEVIL\nE]=2", ": $[1<<E]\nEVIL\nE]", "x=$[1+$(EVIL)]", "a[$(EVIL)]=1", ":\r#;EVIL", "cat <<$(:) >/dev/null\nx\n$(:)\nEVIL", "cat <<E\\ F\nsecret\nE F\nEVIL",
 		"cat <<\"A\"'B'\nsecret\nAB\nEVIL", "cat <<E;EVIL\nsecret\nE", "cat <<E\r\nsecret\r\nE\r\nEVIL\r\n", "cat <<${x}\nsecret\n${x}\nEVIL", "cat <<E\nEVIL",
 		// builtins
