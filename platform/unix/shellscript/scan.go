@@ -214,10 +214,32 @@ func (s *scanner) index() {
 	s.at = end
 }
 
-// isCase reports whether the words are "case WORD", maybe behind keywords.
+// isCase reports whether the words are "case WORD", maybe behind what may stand before a compound command.
 func isCase(words []string) bool {
 	n := len(words)
-	return n >= 2 && words[n-2] == "case" && !slices.ContainsFunc(words[:n-2], func(w string) bool { return !keywords(w) })
+	return n >= 2 && words[n-2] == "case" && isBeginning(words[:n-2])
+}
+
+// isBeginning reports whether a compound command may follow the words: reserved ones, with the names of functions and coprocesses
+// and the option of time.
+func isBeginning(words []string) bool {
+	for len(words) > 0 {
+		n := 1
+		switch word := words[0]; {
+		case keywords(word):
+		case word == "time":
+			if len(words) > 1 && words[1] == "-p" {
+				n = 2
+			}
+		case (word == "coproc" || word == "function") && len(words) > 2 && words[2] == "{":
+			n = 3
+		case word == "coproc":
+		default:
+			return false
+		}
+		words = words[n:]
+	}
+	return true
 }
 
 // endCommand returns the command that ends, if there is one.
