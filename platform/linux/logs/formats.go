@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/logs"
 	"sentinel/internal/timespec"
 )
@@ -202,17 +203,17 @@ func apacheError(line []byte, ref reference) (record, bool) {
 //
 //	203.0.113.7 - ann [04/Mar/2026:05:06:07 +0000] "GET /cart?id=5 HTTP/1.1" 404 162 "-" "curl/8"
 func accessLine(line []byte, _ reference) (record, bool) {
-	before, rest, ok := bytes.Cut(line, []byte(" ["))
-	stamp, rest, ended := bytes.Cut(rest, []byte(`] "`))
-	request, rest, quoted := bytes.Cut(rest, []byte(`" `))
-	if !ok || !ended || !quoted {
+	at := accessTime.Get().FindSubmatchIndex(line)
+	if at == nil {
 		return record{}, false
 	}
-	t, err := time.Parse("02/Jan/2006:15:04:05 -0700", string(stamp[:min(len(stamp), 30)]))
-	if err != nil {
+	before := line[:at[0]]
+	request, rest, quoted := cutQuoted(line[at[1]:])
+	t, err := time.Parse("02/Jan/2006:15:04:05 -0700", string(line[at[2]:at[3]]))
+	if err != nil || !quoted {
 		return record{}, false
 	}
-	status, _ := word(rest)
+	status, _ := word(bytes.TrimPrefix(rest, []byte(" ")))
 	client, more := word(before)
 	if next, _ := word(more); len(next) > 1 && bytes.IndexByte(next, '.')+bytes.IndexByte(next, ':') > 0 { // vhost:port client
 		client = next
@@ -227,6 +228,24 @@ func accessLine(line []byte, _ reference) (record, bool) {
 	}
 	r.text = append(append(append(bytes.Clone(asked), protocol...), " from "...), client...)
 	return r, true
+}
+
+// accessTime is the time and the quote behind it. The name before it, which a client chooses, may have brackets, and no quote
+// that is not escaped.
+var accessTime = lazyregexp.New(` \[(\d\d/[A-Z][a-z][a-z]/\d{4}:\d\d:\d\d:\d\d [-+]\d{4})\] "`)
+
+// cutQuoted returns what stands before a quote that no backslash escapes, as Apache httpd has those in an address, and what
+// follows it.
+func cutQuoted(text []byte) (before, after []byte, found bool) {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return text[:i], text[i+1:], true
+		}
+	}
+	return nil, nil, false
 }
 
 // priorityOfStatus ranks a request: what the server failed at, and what it refused.

@@ -47,6 +47,8 @@ var formatCases = []struct {
 	{"common", accessLine, `2001:db8::7 - - [04/Mar/2026:05:06:07 +0000] "POST /x HTTP/2.0" 502 0`, "2026-03-04T05:06:07Z", 3, "access 502", 0, "POST /x HTTP/2.0 from 2001:db8::7"},
 	{"virtual host", accessLine, `shop.example:443 203.0.113.7 - - [04/Mar/2026:05:06:07 +0000] "GET / HTTP/1.1" 200 5 "-" "-"`, "2026-03-04T05:06:07Z", 6, "access 200", 0, "GET / HTTP/1.1 from 203.0.113.7"},
 	{"not a request", accessLine, `203.0.113.7 - - [04/Mar/2026:05:06:07 +0000] "\x16\x03" 400 5 "-" "-"`, "2026-03-04T05:06:07Z", 5, "access 400", 0, `\x16\x03 from 203.0.113.7`},
+	{"brackets in the name", accessLine, `203.0.113.7 - a [b] [c [04/Mar/2026:05:06:07 +0000] "GET / HTTP/1.1" 503 5 "-" "-"`, "2026-03-04T05:06:07Z", 3, "access 503", 0, "GET / HTTP/1.1 from 203.0.113.7"},
+	{"quotes in the address", accessLine, `203.0.113.7 - "" [04/Mar/2026:05:06:07 +0000] "GET /a\" 200 HTTP/1.1\\" 503 5 "-" "-"`, "2026-03-04T05:06:07Z", 3, "access 503", 0, `GET /a\" 200 HTTP/1.1\\ from 203.0.113.7`},
 	{"no access", accessLine, "hello", "", 0, "", 0, ""},
 
 	{"MySQL", mysqlLine, "2026-03-04T05:06:07.123456Z 0 [ERROR] [MY-010262] [Server] Can't start", "2026-03-04T05:06:07.123456Z", 3, "", 0, "[MY-010262] [Server] Can't start"},
