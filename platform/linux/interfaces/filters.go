@@ -67,7 +67,7 @@ func portOfBridge(links []Link, l Link) bool {
 func filterRequest(index int) []byte {
 	header := make([]byte, linkLen)
 	header[0] = familyBridge
-	binary.NativeEndian.PutUint32(header[4:], uint32(index)) //nolint:gosec // the kernel has it as an int
+	binary.NativeEndian.PutUint32(header[4:], uint32(index))
 	return header
 }
 

@@ -48,6 +48,7 @@ var hookFiles = []hookFile{
 	{startup.Socket, "network", "", []string{"/etc/xinetd.conf", "/etc/xinetd.d/"}, "", xinetdServices},                                                      // xinetd.conf(5)
 	{startup.MailProgram, "mail", "", []string{"/etc/aliases", "/etc/mail/aliases", "/etc/postfix/aliases"}, "", mailPrograms},                               // aliases(5)
 	{startup.ShellStart, "login", "", below("/environment.d/"), ".conf", variables},                                                                          // environment.d(5)
+	{startup.ShellStart, "login", "", []string{"/etc/security/pam_env.conf"}, "", pamVariables},                                                              // pam_env.conf(5)
 	{startup.LoginScript, "graphical login", "", []string{"/etc/xdg/plasma-workspace/env/", "/usr/share/plasma-workspace/env/"}, "", wholeScript},            // startplasma of KDE
 	{startup.LoginScript, "graphical logout", "", []string{"/etc/xdg/plasma-workspace/shutdown/", "/usr/share/plasma-workspace/shutdown/"}, "", wholeScript}, // startplasma of KDE
 }
@@ -93,7 +94,8 @@ func (s *survey) hooksIncluded(h hookFile, f file, seen map[string]bool) {
 	if h.kind != startup.LogScript && h.kind != startup.Socket {
 		return
 	}
-	eachLine(s.text(f), func(_ int, _ string, words []string) {
+	eachLine(s.text(f), func(_ int, line string, _ []string) {
+		words := logrotateWords(line)
 		switch {
 		case len(words) < 2 || !slices.Contains(includes, words[0]):
 		case len(seen) > maxNames:

@@ -92,6 +92,14 @@ func actionHooks(text string, sh *shellscript.Reader) []hook {
 // logrotateBlocks are directives that a script follows, up to the line endscript.
 var logrotateBlocks = []string{"prerotate", "postrotate", "firstaction", "lastaction", "preremove"}
 
+// logrotateWords are a directive with its values, between which an equals sign may stand, also behind the brace of a block.
+func logrotateWords(line string) []string {
+	if before, after, ok := strings.Cut(line, "{"); ok && !strings.Contains(before, "#") {
+		line = after
+	}
+	return strings.Fields(strings.Replace(line, "=", " ", 1))
+}
+
 func logrotateScripts(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	var open *hook
@@ -99,7 +107,7 @@ func logrotateScripts(text string, sh *shellscript.Reader) []hook {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
-		words := strings.Fields(line)
+		words := logrotateWords(line)
 		switch {
 		case len(words) > 0 && words[0] == "endscript" && open != nil:
 			open.content, open.programs = open.name+"\n"+script.String(), sh.Programs(script.String())
@@ -119,11 +127,15 @@ func logrotateScripts(text string, sh *shellscript.Reader) []hook {
 // kernelPrograms are the settings of the kernel that hold a program for it to run.
 var kernelPrograms = []string{"kernel.core_pattern", "kernel.modprobe", "kernel.poweroff_cmd", "kernel.hotplug"}
 
+// characterClass is one of glob(7) by its name.
+var characterClass = lazyregexp.New(`\[\^?\[:[a-z]+:\]\]`)
+
 func sysctlHandlers(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	eachOf(unitfile.Lines(text), func(number int, line string, _ []string) {
 		pattern, value, _ := strings.Cut(line, "=")
-		pattern = strings.ReplaceAll(strings.TrimSpace(strings.TrimPrefix(pattern, "-")), ".", "/")
+		pattern = path.Clean(strings.ReplaceAll(strings.TrimSpace(strings.TrimPrefix(pattern, "-")), ".", "/"))
+		pattern = characterClass.Get().ReplaceAllString(strings.ReplaceAll(pattern, "[!", "[^"), "?")
 		for _, name := range kernelPrograms {
 			is, _ := path.Match(pattern, strings.ReplaceAll(name, ".", "/")) //nolint:errcheck // what is no pattern names nothing
 			if programs := handlerPrograms(name, value, sh); is && len(programs) > 0 {

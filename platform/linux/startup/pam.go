@@ -9,10 +9,14 @@ import (
 
 	"sentinel/internal/lazyregexp"
 	"sentinel/internal/startup"
+	"sentinel/platform/unix/shellscript"
 )
 
 // moduleDirs hold the modules of PAM; those of an architecture are found below /lib and /usr/lib.
 var moduleDirs = []string{"/lib/security", "/lib64/security", "/usr/lib/security", "/usr/lib64/security", "/usr/lib/pam"}
+
+// stacks are where rules are, first what counts.
+var stacks = []string{"/etc/pam.d", "/usr/lib/pam.d"}
 
 // pam finds the modules that stacks name, and programs that pam_exec(8) runs (pam.conf(5)).
 func (s *survey) pam() {
@@ -25,7 +29,7 @@ func (s *survey) pam() {
 		}
 	}
 	seen := map[string]bool{}
-	for _, directory := range []string{"/etc/pam.d", "/usr/lib/pam.d"} {
+	for _, directory := range stacks {
 		for _, name := range s.names(directory) {
 			if f, ok := s.open(directory + "/" + name); ok {
 				s.stack(f, dirs, seen)
@@ -49,7 +53,7 @@ func pamLines(text string) (list []pamLine) {
 		case len(words) > 1 && words[0] == "@include":
 			list = append(list, pamLine{include: words[1]})
 		case len(words) < 3:
-		case words[1] == "include" || words[1] == "substack":
+		case strings.EqualFold(words[1], "include") || strings.EqualFold(words[1], "substack"):
 			list = append(list, pamLine{include: words[2]})
 		default:
 			list = append(list, pamLine{module: words[2], words: words[3:]})
@@ -96,17 +100,20 @@ func pamWords(line string) (words []string) {
 
 var pamBracket = lazyregexp.New(`^\[(?:\\\]|[^\]])*\]`)
 
+// execOption is one of pam_exec(8), behind which its program stands.
+var execOption = lazyregexp.New(`^(?:debug|expose_authtok|seteuid|quiet|quiet_log|stdout|log=.*|type=.*)$`)
+
 func (s *survey) stack(f file, dirs []string, seen map[string]bool) {
 	if seen[f.name] {
 		return
 	}
 	seen[f.name] = true
 	for _, line := range pamLines(s.text(f)) {
-		if path.IsAbs(line.include) {
+		if strings.Contains(line.include, "/") {
 			s.includedStack(line.include, dirs, seen)
 		}
 		if path.Base(line.module) == "pam_exec.so" {
-			if at := slices.IndexFunc(line.words, func(w string) bool { return strings.HasPrefix(w, "/") }); at >= 0 {
+			if at := slices.IndexFunc(line.words, func(w string) bool { return !execOption.Get().MatchString(w) }); at >= 0 {
 				programs := s.shell(f).Command(line.words[at:])
 				s.add(f, startup.Entry{Kind: startup.PAMProgram, Name: path.Base(f.name), Identity: strings.Join(line.words, " "), When: "login", Enabled: new(true)}, programs...)
 			}
@@ -117,8 +124,11 @@ func (s *survey) stack(f file, dirs []string, seen map[string]bool) {
 	}
 }
 
-// includedStack reads rules that stand elsewhere, once.
+// includedStack reads rules that stand elsewhere, once. A name without the root is looked for where rules are.
 func (s *survey) includedStack(name string, dirs []string, seen map[string]bool) {
+	if !path.IsAbs(name) {
+		name = path.Join(stacks[0], name)
+	}
 	if len(seen) > maxNames {
 		s.miss(name, startup.ErrTooMany)
 		return
@@ -126,6 +136,20 @@ func (s *survey) includedStack(name string, dirs []string, seen map[string]bool)
 	if f, ok := s.open(name); ok {
 		s.stack(f, dirs, seen)
 	}
+}
+
+// pamVariables reads lines "NAME DEFAULT=VALUE OVERRIDE=VALUE".
+func pamVariables(text string, sh *shellscript.Reader) (list []hook) {
+	for _, line := range pamJoined(text) {
+		words := strings.Fields(line)
+		for _, word := range words[min(1, len(words)):] {
+			_, value, _ := strings.Cut(word, "=")
+			if programs := sh.Environment([]string{words[0] + "=" + strings.Trim(value, `"`)}); len(programs) > 0 {
+				list = append(list, hook{name: words[0], content: words[0] + word, programs: programs})
+			}
+		}
+	}
+	return list
 }
 
 // pamModule adds a module once, from the first directory that has it.

@@ -57,7 +57,7 @@ func TestUnitsAreReadWithTheirDropIns(t *testing.T) {
 		t.Error(diff)
 	}
 	var timer unit
-	timer.read("u.timer", "[Timer]\nOnCalendar=daily\nUnit=x.service\n[Path]\nUnit=y.service\n[Service]\nUser=mira\n")
+	timer.read("u.timer", "[Timer]\nOnCalendar=daily\nUnit=x.service\nUnit=z.service\nService=s.service\n[Path]\nUnit=y.service\n[Service]\nUser=mira\n")
 	timer.read("u.timer", "[Timer]\nOnCalendar=\nOnCalendar=hourly\n")
 	if diff := cmp.Diff([]string{"OnCalendar=hourly"}, timer.triggers); diff != "" || timer.activates != "x.service" || timer.user != "" {
 		t.Errorf("%s %+v", diff, timer)
@@ -105,7 +105,7 @@ func TestNoFileOfAnotherPlaceHidesWhatStartsBySystemFiles(t *testing.T) {
 // Rules may stand in any file that others include.
 func TestRulesOfPAMAreFollowedElsewhere(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{
-		"etc/pam.d/sshd": "auth include /opt/rules\n@include /opt/rules\n", "etc/pam.d/z": "auth optional pam_exec.so /opt/z\n", "opt/rules": "auth substack /opt/rules\nauth include /etc/pam.d/z\nauth optional pam_exec.so quiet [/opt/a b] c\nauth optional /opt/module\n", "opt/module": "",
+		"etc/pam.d/sshd": "auth INCLUDE ../../opt/rules\n@include /opt/rules\n", "etc/pam.d/z": "auth optional pam_exec.so seteuid log=/x opt/z\n", "opt/rules": "auth substack /opt/rules\nauth include /etc/pam.d/z\nauth optional pam_exec.so quiet [/opt/a b] c\nauth optional /opt/module\n", "opt/module": "",
 	})
 	var got []string
 	for _, e := range surveyed(t, root, nil).Entries {
@@ -114,7 +114,7 @@ func TestRulesOfPAMAreFollowedElsewhere(t *testing.T) {
 			got = append(got, p.Path)
 		}
 	}
-	if diff := cmp.Diff([]string{"pam_program /etc/pam.d/z", "/opt/z", "pam_program /opt/rules", "/opt/a b", "pam_module /opt/module"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"pam_program /etc/pam.d/z", "opt/z", "pam_program /opt/rules", "/opt/a b", "pam_module /opt/module"}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -230,11 +230,11 @@ func TestNamesOfAUserAreSearchedNoLongerThanTheyMayBe(t *testing.T) {
 
 // Rules of udev go on behind a backslash, comments do not; those of modprobe.d do, too.
 func TestRulesThatAreJoinedAreFound(t *testing.T) {
-	const rules = "# c \\\nRUN+=\"/opt/a\"\nACTION==\"add\", R\\\n# c\n  UN+=\"/opt/b c\"\n#c\rRUN+=e\"\\x2fopt\\x2fc\"\nPROGRAM == \"/opt/d\", ENV{X}=\"RUN\"\nRUN+=\"/opt/e\" \\"
-	if diff := cmp.Diff([]string{"/opt/a", "/opt/b", "/opt/c", "/opt/d"}, udevPrograms(rules, readerOf(rules))); diff != "" {
+	const rules = "# c \\\nRUN+=\"/opt/a\"\nACTION==\"add\", R\\\n# c\n  UN+=\"/opt/b c\"\n#c\rRUN+=e\"\\x2fopt\\x2fc\"\nRUN+=\"/bin/sh -c 'X=\\\\\"; /opt/x'\"\nPROGRAM == \"/opt/d\", ENV{X}=\"RUN\"\nRUN+=\"/opt/e\" \\"
+	if diff := cmp.Diff([]string{"/opt/a", "/opt/b", "/opt/c", "/bin/sh", "/opt/x", "/opt/d"}, udevPrograms(rules, readerOf(rules))); diff != "" {
 		t.Error(diff)
 	}
-	const commands = "# c \\\ninstall no /opt/no\ninstall a \\\n /opt/a\nins\\\ntall b /opt/b; /opt/c\n"
+	const commands = "# c \\\ninstall no /opt/no\ninstall a \\\n /opt/a\nins\\\ntall b /opt/b; /opt/c\n# c \\\\\nin\\stall c /opt/d\n"
 	var got []string
 	for _, e := range surveyed(t, testenv.Plant(t, map[string]string{"etc/modprobe.d/x.conf": commands}), nil).Entries {
 		got = append(got, fmt.Sprint(e.Line, " ", e.Name))
@@ -242,7 +242,7 @@ func TestRulesThatAreJoinedAreFound(t *testing.T) {
 			got = append(got, p.Path)
 		}
 	}
-	if diff := cmp.Diff([]string{"3 install a", "/opt/a", "5 install b", "/opt/b", "/opt/c"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"3 install a", "/opt/a", "5 install b", "/opt/b", "/opt/c", "8 install c", "/opt/d"}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -261,6 +261,9 @@ func TestEachHookOfAFileIsFound(t *testing.T) {
 		{sysctlHandlers, "# c\rkernel.core_pattern=|/opt/a\n-kernel/mod?robe = /opt/b\nkernel.core_patte[r]n=|/opt/c %P\nkernel.*=|/opt/d\n*.modprobe=x\nkernel.modprobe.x=/opt/e\n", []string{
 			"2 kernel.core_pattern: /opt/a", "3 kernel.modprobe: /opt/b", "4 kernel.core_pattern: /opt/c", "5 kernel.core_pattern: /opt/d", "5 kernel.modprobe: /opt/d", "5 kernel.poweroff_cmd: /opt/d", "5 kernel.hotplug: /opt/d", "6 kernel.modprobe: x",
 		}},
+		{sysctlHandlers, "kernel.core_patter[!x]=|/opt/a\nkernel/./core_patter[[:alpha:]]=|/opt/b\nkernel//modprobe=/opt/c\n", []string{"1 kernel.core_pattern: /opt/a", "2 kernel.core_pattern: /opt/b", "3 kernel.modprobe: /opt/c"}},
+		{logrotateScripts, "compresscmd=/opt/a\n/var/log/x { prerotate\n/opt/b\nendscript\npostrotate=\n/opt/c\nendscript }\n", []string{"1 compresscmd: /opt/a", "2 prerotate: /opt/b", "5 postrotate: /opt/c"}},
+		{pamVariables, "# c\nBASH_ENV DEFAULT=/opt/a \\\nOVERRIDE=\"/opt/b\"\nTERM DEFAULT=x # BASH_ENV DEFAULT=/opt/no\nLD_PRELOAD\tOVERRIDE=/opt/c\n", []string{"0 BASH_ENV: /opt/a", "0 BASH_ENV: /opt/b", "0 LD_PRELOAD: /opt/c"}},
 		{binfmtRules, "# c\r:x:M::a::/opt/x:\n", []string{"2 x: /opt/x"}},
 		{mailPrograms, "#  Exim filter\nif $h_subject: contains \"x\" then pipe \"/opt/f \\\"a b\\\"\" endif\npipe /opt/g\nlogwrite ${run{/opt/h x}}\n", []string{"0 : /opt/f /opt/g /opt/h"}},
 		{mailPrograms, "# Sieve filter\nkeep;\n", []string{"0 : "}},

@@ -83,7 +83,15 @@ func (s *survey) linkerIncludes(from string, patterns []string, seen map[string]
 var errPattern = errors.New("a pattern of directories, which is not followed")
 
 // udevValue is behind a key of a rule. One that begins with an e has the escapes of C in it (udev(7)).
-const udevValue = `\s*[+:!=]?=\s*e?"((?:[^"\\]|\\.)*)"`
+const udevValue = `\s*[+:!=]?=\s*(?:e"((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\"|\\)*)")`
+
+// udevWords splits a value of a rule. In one without an e, a backslash stands before a quote, or for itself.
+func udevWords(match []string) []string {
+	if match[1] != "" {
+		return unitfile.Words(match[1])
+	}
+	return unitfile.Words(strings.ReplaceAll(strings.ReplaceAll(match[2], `\"`, `"`), `\`, `\\`))
+}
 
 // udevRun finds the programs of a rule.
 var udevRun = lazyregexp.New(`(?:RUN(?:\{program\})?|PROGRAM|IMPORT\{program\})` + udevValue)
@@ -113,7 +121,7 @@ func udevLines(text string) (list []string) {
 func (s *survey) udevWants() (units []string) {
 	s.udevRules(func(f file, _ string) {
 		for _, match := range udevUnits.Get().FindAllStringSubmatch(strings.Join(udevLines(s.text(f)), "\n"), -1) {
-			units = append(units, unitfile.Words(match[1])...)
+			units = append(units, udevWords(match)...)
 		}
 	})
 	return units
@@ -149,7 +157,7 @@ func udevPrograms(text string, sh *shellscript.Reader) []string {
 	var list []string
 	for _, line := range udevLines(text) {
 		for _, match := range udevRun.Get().FindAllStringSubmatch(line, -1) {
-			for i, name := range sh.Command(unitfile.Words(match[1])) {
+			for i, name := range sh.Command(udevWords(match)) {
 				if i == 0 && !strings.Contains(name, "/") {
 					name = "/usr/lib/udev/" + name
 				}
@@ -198,9 +206,14 @@ func (s *survey) loadedModules(f file) {
 // joinedLine stands for where two lines of modprobe.d(5) are joined; no file of it has a NUL.
 const joinedLine = "\x00"
 
+// modprobeEscape is a backslash with what it stands before, which alone counts (freadline_wrapped() of kmod).
+var modprobeEscape = lazyregexp.New(`(?s)\\.`)
+
+func unescapedLine(text string) string { return strings.Replace(text[1:], "\n", joinedLine, 1) }
+
 func (s *survey) moduleCommands(f file) {
 	number := 1
-	for line := range strings.SplitSeq(strings.ReplaceAll(s.text(f), "\\\n", joinedLine), "\n") {
+	for line := range strings.SplitSeq(modprobeEscape.Get().ReplaceAllStringFunc(s.text(f), unescapedLine), "\n") {
 		at := number
 		number += 1 + strings.Count(line, joinedLine)
 		line = strings.ReplaceAll(line, joinedLine, "")

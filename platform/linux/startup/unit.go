@@ -106,7 +106,7 @@ var triggerSettings = []string{
 }
 
 // wantSettings name units that are started with the unit.
-var wantSettings = []string{"Wants", "Requires", "BindsTo", "Upholds", "OnFailure", "OnSuccess"}
+var wantSettings = []string{"Wants", "Requires", "RequiresOverridable", "BindsTo", "BindTo", "Upholds", "OnFailure", "OnSuccess"}
 
 const maxTriggers = 50 // that are shown of a unit
 
@@ -150,7 +150,7 @@ func (u *unit) read(unitName, text string) {
 			u.triggers = slices.DeleteFunc(u.triggers, func(t string) bool { return strings.HasPrefix(t, name+"=") })
 		case slices.Contains(triggerSettings, name) && len(u.triggers) < maxTriggers:
 			u.triggers = append(u.triggers, name+"="+value)
-		case name == "Unit" || name == "Service":
+		case name == "Unit" && own != "Socket" && u.activates == "", name == "Service" && own == "Socket": // the first, and the last
 			u.activates = u.expand([]string{value})[0]
 		case name == "Accept":
 			u.accepts = slices.Contains([]string{"1", "yes", "y", "true", "t", "on"}, strings.ToLower(value))
