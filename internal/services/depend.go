@@ -174,14 +174,18 @@ func (p *planner) ending(ctx context.Context, u Unit) ([]int, error) {
 }
 
 // carries returns whose sessions end with the unit, and which logins to come where it stays off. Where only its main
-// process is stopped, the sessions of its others go on, as those of sshd do.
+// process is stopped, the sessions of its others go on, as those of sshd do. That one is stopped wherever it is: pam_systemd(8)
+// moves what serves a login into the control group of the session.
 func (p *planner) carries(u Unit, comesBack bool) (sessions.Claim, bool) {
-	claim, ok := p.on.model.Units[u.Name]
-	if u.SparesOthers {
-		claim, ok = p.on.model.Processes[u.MainPID]
+	main, control := p.on.model.Processes[u.MainPID], p.on.model.Processes[u.ControlPID]
+	claims := []sessions.Claim{main, control}
+	if !u.SparesOthers {
+		claims = []sessions.Claim{p.on.model.Units[u.Name], main, control}
 	}
-	if ok && (!claim.Listens || !comesBack && !claim.Untrusted) {
-		return claim, true
+	for _, claim := range claims {
+		if len(claim.Sessions) > 0 && (!claim.Listens || !comesBack && !claim.Untrusted) {
+			return claim, true
+		}
 	}
 	return p.hostedCarries(u)
 }

@@ -66,6 +66,8 @@ func TestWhatOthersDependOnIsNotRestarted(t *testing.T) {
 		"another unit":                  {nginx, Dependents{Sessions: modelOf(map[string]sessions.Claim{"other.service": ann}, nil)}, ""},
 		"sessions go on":                {spares, Dependents{Sessions: modelOf(map[string]sessions.Claim{"nginx.service": ann}, map[int]sessions.Claim{99: ann})}, ""},
 		"its main process has one":      {spares, Dependents{Sessions: modelOf(map[string]sessions.Claim{"nginx.service": ann}, map[int]sessions.Claim{12: ann})}, "it carries the session of ann"},
+		"its main process elsewhere":    {nginx, Dependents{Sessions: modelOf(map[string]sessions.Claim{"session-3.scope": ann}, map[int]sessions.Claim{12: ann})}, "it carries the session of ann"},
+		"its main process listens":      {nginx, Dependents{Sessions: modelOf(map[string]sessions.Claim{"nginx.service": listens}, map[int]sessions.Claim{12: listens})}, ""},
 		"what goes with it has one":     {carrier, Dependents{Sessions: modelOf(map[string]sessions.Claim{"tunnel.service": ann}, nil)}, "its restart restarts tunnel.service as well, and it carries the session of ann"},
 		"a container of it has one":     {engine, Dependents{Sessions: modelOf(map[string]sessions.Claim{"docker-4f.scope": ann}, nil)}, "it carries the session of ann"},
 		"a service of a like name":      {engine, Dependents{Sessions: modelOf(map[string]sessions.Claim{"docker-x.service": ann}, nil)}, ""},
