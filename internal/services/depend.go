@@ -177,10 +177,9 @@ func (p *planner) ending(ctx context.Context, u Unit) ([]int, error) {
 // process is stopped, the sessions of its others go on, as those of sshd do. That one is stopped wherever it is: pam_systemd(8)
 // moves what serves a login into the control group of the session.
 func (p *planner) carries(u Unit, comesBack bool) (sessions.Claim, bool) {
-	main, control := p.on.model.Processes[u.MainPID], p.on.model.Processes[u.ControlPID]
-	claims := []sessions.Claim{main, control}
+	claims := []sessions.Claim{p.on.model.Processes[u.MainPID], p.on.model.Processes[u.ControlPID]}
 	if !u.SparesOthers {
-		claims = []sessions.Claim{p.on.model.Units[u.Name], main, control}
+		claims = slices.Insert(claims, 0, p.on.model.Units[u.Name])
 	}
 	for _, claim := range claims {
 		if len(claim.Sessions) > 0 && (!claim.Listens || !comesBack && !claim.Untrusted) {

@@ -100,6 +100,12 @@ func logrotateWords(line string) []string {
 	return strings.Fields(strings.Replace(line, "=", " ", 1))
 }
 
+// isEndOfScript reports whether the line is that behind a script, in which braces are the shell's.
+func isEndOfScript(line string) bool {
+	words := strings.Fields(line)
+	return len(words) > 0 && words[0] == "endscript"
+}
+
 func logrotateScripts(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	var open *hook
@@ -109,7 +115,7 @@ func logrotateScripts(text string, sh *shellscript.Reader) []hook {
 		number++
 		words := logrotateWords(line)
 		switch {
-		case len(words) > 0 && words[0] == "endscript" && open != nil:
+		case open != nil && isEndOfScript(line):
 			open.content, open.programs = open.name+"\n"+script.String(), sh.Programs(script.String())
 			list, open = append(list, *open), nil
 		case open != nil:
@@ -127,8 +133,8 @@ func logrotateScripts(text string, sh *shellscript.Reader) []hook {
 // kernelPrograms are the settings of the kernel that hold a program for it to run.
 var kernelPrograms = []string{"kernel.core_pattern", "kernel.modprobe", "kernel.poweroff_cmd", "kernel.hotplug"}
 
-// characterClass is one of glob(7) by its name.
-var characterClass = lazyregexp.New(`\[\^?\[:[a-z]+:\]\]`)
+// characterClass is a bracket with classes of glob(7) by their names, which path.Match does not have.
+var characterClass = lazyregexp.New(`\[[^][]*(?:\[:[a-z]+:\][^][]*)+\]`)
 
 func sysctlHandlers(text string, sh *shellscript.Reader) []hook {
 	var list []hook

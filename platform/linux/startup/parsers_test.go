@@ -261,8 +261,9 @@ func TestEachHookOfAFileIsFound(t *testing.T) {
 		{sysctlHandlers, "# c\rkernel.core_pattern=|/opt/a\n-kernel/mod?robe = /opt/b\nkernel.core_patte[r]n=|/opt/c %P\nkernel.*=|/opt/d\n*.modprobe=x\nkernel.modprobe.x=/opt/e\n", []string{
 			"2 kernel.core_pattern: /opt/a", "3 kernel.modprobe: /opt/b", "4 kernel.core_pattern: /opt/c", "5 kernel.core_pattern: /opt/d", "5 kernel.modprobe: /opt/d", "5 kernel.poweroff_cmd: /opt/d", "5 kernel.hotplug: /opt/d", "6 kernel.modprobe: x",
 		}},
-		{sysctlHandlers, "kernel.core_patter[!x]=|/opt/a\nkernel/./core_patter[[:alpha:]]=|/opt/b\nkernel//modprobe=/opt/c\n", []string{"1 kernel.core_pattern: /opt/a", "2 kernel.core_pattern: /opt/b", "3 kernel.modprobe: /opt/c"}},
+		{sysctlHandlers, "kernel.core_patter[!x]=|/opt/a\nkernel/./core_patter[[:alpha:]]=|/opt/b\nkernel//modprobe=/opt/c\nkernel.core_pat[[:digit:][:alpha:]_]ern=|/opt/d\n", []string{"1 kernel.core_pattern: /opt/a", "2 kernel.core_pattern: /opt/b", "3 kernel.modprobe: /opt/c", "4 kernel.core_pattern: /opt/d"}},
 		{logrotateScripts, "compresscmd=/opt/a\n/var/log/x { prerotate\n/opt/b\nendscript\npostrotate=\n/opt/c\nendscript }\n", []string{"1 compresscmd: /opt/a", "2 prerotate: /opt/b", "5 postrotate: /opt/c"}},
+		{logrotateScripts, "postrotate\nf() { endscript\n}\n/opt/a\nendscript\n", []string{"1 postrotate: endscript /opt/a"}},
 		{pamVariables, "# c\nBASH_ENV DEFAULT=/opt/a \\\nOVERRIDE=\"/opt/b\"\nTERM DEFAULT=x # BASH_ENV DEFAULT=/opt/no\nLD_PRELOAD\tOVERRIDE=/opt/c\n", []string{"0 BASH_ENV: /opt/a", "0 BASH_ENV: /opt/b", "0 LD_PRELOAD: /opt/c"}},
 		{binfmtRules, "# c\r:x:M::a::/opt/x:\n", []string{"2 x: /opt/x"}},
 		{mailPrograms, "#  Exim filter\nif $h_subject: contains \"x\" then pipe \"/opt/f \\\"a b\\\"\" endif\npipe /opt/g\nlogwrite ${run{/opt/h x}}\n", []string{"0 : /opt/f /opt/g /opt/h"}},

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sentinel/platform/unix/shellscript"
 )
 
 const blanks = " \t"
@@ -150,11 +152,6 @@ func lineEnd(text string) int {
 	return min(len(text), len(lineEnds))
 }
 
-// isContinued reports whether the next line belongs to one: a backslash escapes another.
-func isContinued(line string) bool {
-	return (len(line)-len(strings.TrimRight(line, `\`)))%2 == 1
-}
-
 // Settings calls use for each setting of a file with sections, as of systemd.syntax(7) and desktop
 // entries. A backslash at the end joins the next line.
 func Settings(text string, use func(section, name, value string)) {
@@ -168,7 +165,7 @@ func Settings(text string, use func(section, name, value string)) {
 		if after, marked := strings.CutPrefix(trimmed, byteOrderMark); marked && !unmarked {
 			line, unmarked = after, true
 		}
-		if isContinued(line) && joined.Len() < maxJoined {
+		if shellscript.IsContinued(line) && joined.Len() < maxJoined {
 			joined.WriteString(line[:len(line)-1] + " ")
 			continue
 		}

@@ -66,7 +66,7 @@ func (s *scanner) documents() {
 		for s.at+1 < len(s.text) {
 			line, _, _ := strings.Cut(s.text[s.at+1:], "\n")
 			s.at += len(line) + 1
-			if !doc.verbatim && isJoined(line) {
+			if !doc.verbatim && IsContinued(line) {
 				joined = joined[:min(len(joined), len(doc.end))] + line[:len(line)-1]
 				end = min(s.at+1, len(s.text))
 				continue
@@ -101,8 +101,8 @@ func (s *scanner) documents() {
 	s.here = nil
 }
 
-// isJoined reports whether a line goes on in the next: the backslash at its end is not itself escaped.
-func isJoined(line string) bool {
+// IsContinued reports whether the next line belongs to one: the backslash at its end is not itself escaped.
+func IsContinued(line string) bool {
 	return (len(line)-len(strings.TrimRight(line, `\`)))%2 == 1
 }
 

@@ -68,11 +68,8 @@ func (s *scanner) double() {
 	s.doubled = false
 }
 
-// Unquoted is a word without its quotes, and without the backslashes that stand for what follows them; what would be
-// expanded stays as it is.
-func Unquoted(word string) string { return unquoted(word, false) }
-
-// unquoted is [Unquoted], for shells to which "$'…'" and "$\"…\"" are quotes (bash(1), zsh(1)) if dollars is set.
+// unquoted is a word without its quotes, and without the backslashes that stand for what follows them; what would be
+// expanded stays as it is. "$'…'" and "$\"…\"" are quotes to some shells (bash(1), zsh(1)): if dollars is set.
 func unquoted(word string, dollars bool) string {
 	var b strings.Builder
 	quote := byte(0)

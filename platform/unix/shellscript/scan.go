@@ -150,7 +150,7 @@ func (s *scanner) endWord() {
 func (s *scanner) document(tabs, verbatim bool) document {
 	text := s.text[s.behind:min(s.at, len(s.text))]
 	word := strings.TrimLeft(strings.ReplaceAll(text, "\\\n", ""), " \t")
-	return document{unquoted(word, true), Unquoted(word), tabs, verbatim, s.command}
+	return document{unquoted(word, true), unquoted(word, false), tabs, verbatim, s.command}
 }
 
 // take adds a word to the command, unless it begins or ends a case.
