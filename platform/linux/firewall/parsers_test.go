@@ -245,8 +245,11 @@ func FuzzSSHD(f *testing.F) {
 func TestRulesThatMayDropOpenConnectionsAreFound(t *testing.T) {
 	rules := "*filter\n:ufw-before-input - [0:0]\n-A ufw-before-input -s 192.0.2.0/24 -j DROP\n-A ufw-before-input -m conntrack --ctstate INVALID -j DROP\n" +
 		"# -A ufw-before-input -j DROP\n-A ufw-not-local -j DROP\n-A ufw6-before-input -m rt --rt-type 0 -j DROP\n-A ufw-before-input -j ufw-not-local\n" +
-		"-I ufw-before-input -p tcp -j REJECT --reject-with tcp-reset\n-A mine --jump DROP\n-A x -j\nCOMMIT\n"
-	want := []string{"-A ufw-before-input -s 192.0.2.0/24 -j DROP", "-I ufw-before-input -p tcp -j REJECT --reject-with tcp-reset", "-A mine --jump DROP"}
+		"-I ufw-before-input -p tcp -j REJECT --reject-with tcp-reset\n-A mine --jump DROP\n-A x -j\n" +
+		"-A ufw-before-input -p icmp --icmp-type echo-request -j DROP\n-A ufw6-before-input -p icmpv6 --icmpv6-type echo-request -j DROP\n" +
+		"-A ufw-before-input -p icmp ! --icmp-type echo-request -j DROP\nCOMMIT\n"
+	want := []string{"-A ufw-before-input -s 192.0.2.0/24 -j DROP", "-I ufw-before-input -p tcp -j REJECT --reject-with tcp-reset", "-A mine --jump DROP",
+		"-A ufw-before-input -p icmp ! --icmp-type echo-request -j DROP"}
 	if got := droppingRules([]byte(rules)); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

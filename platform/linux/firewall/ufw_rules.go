@@ -129,9 +129,15 @@ func droppingRules(raw []byte) []string {
 			continue
 		}
 		rule := strings.Join(words, " ")
-		if !slices.ContainsFunc(shippedDrops, func(s string) bool { return strings.HasSuffix(rule, s) }) {
+		if !slices.ContainsFunc(shippedDrops, func(s string) bool { return strings.HasSuffix(rule, s) }) && !isAboutPings(words) {
 			list = append(list, rule)
 		}
 	}
 	return list
+}
+
+// isAboutPings reports whether a rule is about echo requests alone, which no connection needs and many owners drop.
+func isAboutPings(words []string) bool {
+	at := slices.IndexFunc(words, func(w string) bool { return w == "--icmp-type" || w == "--icmpv6-type" })
+	return at > 0 && at+1 < len(words) && words[at-1] != "!" && slices.Contains([]string{"echo-request", "ping", "8", "128"}, words[at+1])
 }
