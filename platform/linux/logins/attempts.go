@@ -42,7 +42,7 @@ func (r *Reader) attempts(records []utmp.Record) []utmp.Record {
 	accounts := map[string]bool{}
 	users, _ := userdb.Passwd(raw)
 	for _, u := range users {
-		accounts[u.Name] = true
+		accounts[u.Name[:min(len(u.Name), utmp.UserSize)]] = true
 	}
 	first, told := map[client]int{}, make([]bool, len(records))
 	for i, rec := range records {

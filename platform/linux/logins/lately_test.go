@@ -62,7 +62,8 @@ func TestRecordsOfANameAreNoFailuresBesideThoseOfItsPasswords(t *testing.T) {
 	for pid := range maxLately {
 		many.WriteString(strings.Repeat(recordBy(pid+1, "ssh:notty", "x", host, at(0)), 2))
 	}
-	passwd := map[string]string{"etc/passwd": "mira:x:1000:1000::/:/bin/sh\n"}
+	long := strings.Repeat("l", 40) // of which a record has 32
+	passwd := map[string]string{"etc/passwd": "mira:x:1000:1000::/:/bin/sh\n" + long + ":x:1001:1001::/:/bin/sh\n"}
 	with := func(files map[string]string, name, text string) map[string]string {
 		files = maps.Clone(files)
 		files[name] = text
@@ -81,6 +82,7 @@ func TestRecordsOfANameAreNoFailuresBesideThoseOfItsPasswords(t *testing.T) {
 		"three passwords":    {guess + recordBy(7, "ssh:notty", "x", host, at(2)) + recordBy(7, "ssh:notty", "x", host, at(4)) + recordBy(7, "ssh:notty", "x", host, at(6)), passwd, 3},
 		"among others":       {guess + recordBy(8, "ssh:notty", "x", host, at(1)) + recordBy(7, "ssh:notty", "x", host, at(2)) + recordBy(8, "ssh:notty", "x", host, at(3)), passwd, 2},
 		"an account":         {recordBy(7, "ssh:notty", "mira", host, at(0)) + recordBy(7, "ssh:notty", "mira", host, at(2)), passwd, 2},
+		"a long account":     {recordBy(7, "ssh:notty", long, host, at(0)) + recordBy(7, "ssh:notty", long, host, at(2)), passwd, 2},
 		"accounts unread":    {guess + recordBy(7, "ssh:notty", "x", host, at(2)), nil, 2},
 		"the number again":   {guess + recordBy(7, "ssh:notty", "x", host, at(-600)), passwd, 2},
 		"of a directory":     {guess + recordBy(7, "ssh:notty", "x", host, at(2)), in("sss ldap"), 2},

@@ -24,6 +24,9 @@ const (
 	lastType     = 9
 )
 
+// UserSize is how much of the name of an account a record holds, in bytes (UT_NAMESIZE of utmp(5)).
+const UserSize = 32
+
 // A Record is one record.
 type Record struct {
 	Type     int
@@ -151,7 +154,7 @@ func Parse(raw []byte, arch string, limit int) (list []Record, damaged int) {
 func (at layout) record(raw []byte) Record {
 	r := Record{
 		Type: int(int16(binary.NativeEndian.Uint16(raw))), PID: int(int32(binary.NativeEndian.Uint32(raw[4:]))),
-		Terminal: text(raw[8:40]), User: text(raw[44:76]), Host: text(raw[76:332]),
+		Terminal: text(raw[8:40]), User: text(raw[44:][:UserSize]), Host: text(raw[76:332]),
 	}
 	r.From = address(raw[at.address:][:16], r.Host)
 	seconds := int64(binary.NativeEndian.Uint32(raw[at.seconds:]))
