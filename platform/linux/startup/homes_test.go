@@ -220,7 +220,7 @@ func TestUnitsOfAUserInThePlaceOfOthersAreEnabled(t *testing.T) {
 		"/usr/lib/systemd/user/basic.target": "[Unit]\nWants=wanted.service\n",
 	}, nil)
 	want := map[string]string{
-		dir + "dirmngr.socket": "user_unit dirmngr.socket /opt/x", dir + "dirmngr.service": "user_unit dirmngr.service! /opt/x",
+		dir + "dirmngr.socket": "user_unit dirmngr.socket /opt/x", dir + "dirmngr.service": "user_unit dirmngr.service /opt/x",
 		dir + "wanted.service": "user_unit wanted.service? /opt/x", dir + "off.service": "user_unit off.service! /opt/x",
 		"/usr/lib/systemd/user/dirmngr.socket": "user_unit dirmngr.socket of ",
 	}

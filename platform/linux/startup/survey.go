@@ -52,6 +52,7 @@ type survey struct {
 	entries    []*entry            // of root; with join, of everybody
 	own        map[string][]*entry // of the others, by user
 	others     int                 // entries of own
+	forSystem  *unitSet            // the units of the service manager of the system
 	forUsers   *unitSet            // the units of every user's service manager
 	proc       procfs.FS           // tells whose a subordinate ID is
 	unread     []startup.Unread
@@ -75,7 +76,7 @@ type entry struct {
 }
 
 func newSurvey(p Parts) *survey {
-	return &survey{Parts: p, forUsers: newUnitSet(nil), byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}, missed: map[string]bool{}, places: map[string]string{}, overlooked: map[string]bool{}, own: map[string][]*entry{}, proc: procfs.New(p.Root), readers: map[string]*shellscript.Reader{}}
+	return &survey{Parts: p, forSystem: newUnitSet(nil), forUsers: newUnitSet(nil), byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}, missed: map[string]bool{}, places: map[string]string{}, overlooked: map[string]bool{}, own: map[string][]*entry{}, proc: procfs.New(p.Root), readers: map[string]*shellscript.Reader{}}
 }
 
 func (s *survey) path(name string) string { return filepath.Join(s.Root, name) }

@@ -229,24 +229,39 @@ func (s *survey) moduleCommands(f file) {
 // kernelParameters start a program, or a unit, in place of the usual ones (kernel-command-line(7)).
 var kernelParameters = []string{"init=", "rdinit=", "systemd.unit=", "systemd.wants=", "systemd.run=", "rd.systemd.unit=", "systemd.debug_shell", "systemd.debug-shell", "rd.break"}
 
+// commandLine is that of the running kernel.
+const commandLine = "/proc/cmdline"
+
+// commandLineWords are the parameters that the running kernel was given.
+func (s *survey) commandLineWords() []string {
+	raw, err := hostfile.Head(s.path(commandLine), 1<<16)
+	if err != nil && !hostfile.Missing(err) {
+		s.miss(commandLine, err)
+	}
+	return unitfile.Words(strings.TrimSpace(string(raw)))
+}
+
+// kernelWants are the units that those have the service manager of the system start.
+func (s *survey) kernelWants() (units []string) {
+	for _, word := range s.commandLineWords() {
+		if name, unit, _ := strings.Cut(word, "="); name == "systemd.unit" || name == "systemd.wants" {
+			units = append(units, unit)
+		}
+	}
+	return units
+}
+
 // kernel finds such parameters in the command line of the running kernel.
 func (s *survey) kernel() {
-	const name = "/proc/cmdline"
-	raw, err := hostfile.Head(s.path(name), 1<<16)
-	if err != nil {
-		if !hostfile.Missing(err) {
-			s.miss(name, err)
-		}
-		return
-	}
-	sh := shellscript.NewReader(len(raw))
-	for _, word := range unitfile.Words(strings.TrimSpace(string(raw))) {
+	words := s.commandLineWords()
+	sh := shellscript.NewReader(len(strings.Join(words, " ")))
+	for _, word := range words {
 		at := slices.IndexFunc(kernelParameters, func(p string) bool { return strings.HasPrefix(word, p) })
 		if at < 0 {
 			continue
 		}
 		_, value, _ := strings.Cut(word, "=")
-		e := &entry{Entry: startup.Entry{Kind: startup.KernelParameter, Name: word, File: name, Identity: word, When: "boot", User: "root", Enabled: new(true), Origin: startup.NoPackage}}
+		e := &entry{Entry: startup.Entry{Kind: startup.KernelParameter, Name: word, File: commandLine, Identity: word, When: "boot", User: "root", Enabled: new(true), Origin: startup.NoPackage}}
 		if strings.HasPrefix(word, "init=") || strings.HasPrefix(word, "rdinit=") || strings.HasPrefix(word, "systemd.run=") {
 			for _, program := range sh.Command(unitfile.Words(value)) {
 				e.Programs = append(e.Programs, startup.Program{Path: program})
@@ -254,7 +269,7 @@ func (s *survey) kernel() {
 		}
 		s.entries = append(s.entries, e)
 	}
-	s.overlook(name, sh.Err())
+	s.overlook(commandLine, sh.Err())
 }
 
 // desktop finds what graphical sessions start (Desktop Application Autostart Specification).
@@ -306,46 +321,6 @@ func autostart(name, text string, sh *shellscript.Reader) (startup.Entry, []stri
 		e.Enabled = nil
 	case hidden[true]:
 		e.Enabled = new(false)
-	}
-	return e, shellscript.Once(programs)
-}
-
-// dbus finds services that the bus starts when somebody calls them (dbus-daemon(1)).
-func (s *survey) dbus() {
-	seen := map[string]bool{}
-	for _, d := range []struct{ path, user string }{
-		{"/etc/dbus-1/system-services", "root"}, {"/run/dbus-1/system-services", "root"}, {"/usr/local/share/dbus-1/system-services", "root"}, {"/usr/share/dbus-1/system-services", "root"},
-		{"/lib/dbus-1/system-services", "root"}, {"/etc/dbus-1/services", ""}, {"/usr/local/share/dbus-1/services", ""}, {"/usr/share/dbus-1/services", ""},
-		{"/var/lib/flatpak/exports/share/dbus-1/services", ""},
-	} {
-		real, names := s.once(seen, d.path)
-		for _, name := range names {
-			if !strings.HasSuffix(name, ".service") {
-				continue
-			}
-			if f, ok := s.open(path.Join(real, name)); ok {
-				e, programs := busService(name, d.user, s.text(f), s.shell(f))
-				s.add(f, e, programs...)
-			}
-		}
-	}
-}
-
-func busService(name, user, text string, sh *shellscript.Reader) (startup.Entry, []string) {
-	e := startup.Entry{Kind: startup.DBusService, Name: strings.TrimSuffix(name, ".service"), When: "a call on the bus", User: user, Enabled: new(true)}
-	var programs []string
-	desktopSettings(text, "D-BUS Service", func(key, value string) {
-		switch key {
-		case "Exec": // the bus takes the first, others the last
-			programs = append(programs, sh.Command(unitfile.Words(value))...)
-		case "User":
-			e.User = value
-		case "SystemdService":
-			e.Detail = value
-		}
-	})
-	if e.Detail != "" { // systemd starts the unit
-		programs = slices.DeleteFunc(programs, func(p string) bool { return p == "/bin/false" || p == "/usr/bin/false" })
 	}
 	return e, shellscript.Once(programs)
 }

@@ -134,6 +134,8 @@ func (u *unit) read(unitName, text string) {
 		case section == "Unit" && slices.Contains(wantSettings, name):
 			u.wants = append(u.wants, u.expand(strings.Fields(value))...)
 		case section != own:
+		case name == "Sockets": // systemd.service(5)
+			u.wants = append(u.wants, u.expand(strings.Fields(value))...)
 		case slices.Contains(commandSettings, name):
 			if u.commands[name] = append(u.commands[name], value); value == "" {
 				u.commands[name] = nil

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -41,6 +42,7 @@ var wantedBy = []string{".wants", ".requires", ".upholds"}
 type unitSet struct {
 	files   map[string]string // by name; the first directory counts
 	masked  map[string]bool
+	aliases map[string]string // what a name is a link to
 	enabled map[string]bool
 	own     map[string]bool // not in the directory of a vendor
 	dropIns map[string][]string
@@ -52,7 +54,7 @@ type unitSet struct {
 }
 
 func newUnitSet(specifiers *strings.Replacer) *unitSet {
-	return &unitSet{specifiers: specifiers, files: map[string]string{}, masked: map[string]bool{}, enabled: map[string]bool{}, own: map[string]bool{}, dropIns: map[string][]string{}, dirs: map[string]bool{}, linked: map[string]bool{}, absent: map[string]bool{}}
+	return &unitSet{specifiers: specifiers, files: map[string]string{}, masked: map[string]bool{}, aliases: map[string]string{}, enabled: map[string]bool{}, own: map[string]bool{}, dropIns: map[string][]string{}, dirs: map[string]bool{}, linked: map[string]bool{}, absent: map[string]bool{}}
 }
 
 // unitKinds are the units that start something. Those of mounts and swap run a program of the system, and
@@ -66,11 +68,19 @@ var groups = []string{".target", ".slice", ".automount", ".device"}
 
 func isGroup(name string) bool { return slices.Contains(groups, path.Ext(name)) }
 
+// implied are the kinds of units that come without being named: with what is in a slice or below a mount point, or
+// with hardware (systemd.slice(5), systemd.mount(5), systemd.device(5)).
+var implied = []string{".slice", ".mount", ".automount", ".swap", ".device"}
+
 // startedForUsers and started are the units that the service manager of a user, and that of the system, starts
-// anyhow, and that have others started (bootup(7), systemd.special(7)).
+// anyhow, and that have others started (bootup(7), systemd.special(7)). The last three are logind's (logind.conf(5), user@.service(5)).
 var (
-	startedForUsers = []string{"default.target", "basic.target", "sockets.target", "timers.target", "paths.target"}
-	started         = append([]string{"graphical.target", "multi-user.target", "sysinit.target", "slices.target", "local-fs.target", "remote-fs.target", "swap.target"}, startedForUsers...)
+	startedForUsers = []string{"default.target", "basic.target", "sockets.target", "timers.target", "paths.target", "shutdown.target", "exit.target"}
+	started         = append([]string{
+		"graphical.target", "multi-user.target", "sysinit.target", "slices.target", "local-fs.target", "remote-fs.target", "swap.target",
+		"poweroff.target", "reboot.target", "halt.target", "sleep.target", "suspend.target", "hibernate.target",
+		"user@.service", "user-runtime-dir@.service", "autovt@.service",
+	}, startedForUsers...)
 )
 
 // units finds what systemd starts, for the system and for every user.
@@ -78,12 +88,11 @@ func (s *survey) units() {
 	system, user := newUnitSet(systemSpecifiers()), newUnitSet(commonSpecifiers())
 	s.scan(system, systemUnits)
 	s.scan(user, userUnits)
-	for _, unit := range s.udevWants() {
-		system.enabled[unit] = true
-	}
+	system.start(started, s.udevWants(), s.kernelWants(), s.busWants(systemBus))
+	user.start(startedForUsers, s.busWants(sessionBus))
 	s.unitEntries(system, "")
 	s.unitEntries(user, startup.UserUnit)
-	s.forUsers = user
+	s.forSystem, s.forUsers = system, user
 }
 
 func (s *survey) scan(set *unitSet, dirs []string) {
@@ -116,7 +125,7 @@ func (s *survey) scanName(set *unitSet, directory, name string) {
 			}
 		}
 	default:
-		if (unitKinds[suffix] != "" || isGroup(name)) && set.files[name] == "" && !set.masked[name] {
+		if (unitKinds[suffix] != "" || isGroup(name)) && set.files[name] == "" && set.aliases[name] == "" && !set.masked[name] {
 			s.unitFile(set, file, name)
 		}
 	}
@@ -139,6 +148,7 @@ func (s *survey) unitFile(set *unitSet, file, name string) {
 			set.masked[name] = true
 			return
 		case isUnit && path.Base(to) != name: // an alias, which enables where somebody made it
+			set.aliases[name] = path.Base(to)
 			if !vendor {
 				set.enabled[path.Base(to)] = true
 			}
@@ -176,9 +186,39 @@ func namesOf(unit string) []string {
 	return []string{unit}
 }
 
+// canonical is the name of the unit that a name, or that of the template of an instance, is an alias of.
+func (u *unitSet) canonical(name string) string {
+	for range maxLinks {
+		to := u.aliasOf(name)
+		if to == "" {
+			break
+		}
+		_, instance, _ := strings.Cut(strings.TrimSuffix(name, path.Ext(name)), "@")
+		name = strings.Replace(to, "@.", "@"+instance+".", 1)
+	}
+	return name
+}
+
+// aliasOf is what a link of that name, or of its template, leads to; "" if there is a unit, or nothing.
+func (u *unitSet) aliasOf(name string) string {
+	for _, n := range namesOf(name) {
+		if u.files[n] != "" || u.masked[n] || u.aliases[n] != "" {
+			return u.aliases[n]
+		}
+	}
+	return ""
+}
+
+// start marks units as enabled, by their canonical names, with those that were before.
+func (u *unitSet) start(lists ...[]string) {
+	for _, name := range slices.Concat(append(lists, slices.Collect(maps.Keys(u.enabled)))...) {
+		u.enabled[u.canonical(name)] = true
+	}
+}
+
 // find returns the file of a unit, of its template if it is an instance.
 func (u *unitSet) find(name string) (file string, names []string) {
-	names = namesOf(name)
+	names = namesOf(u.canonical(name))
 	for _, n := range names {
 		if u.files[n] != "" {
 			return u.files[n], names
@@ -187,17 +227,17 @@ func (u *unitSet) find(name string) (file string, names []string) {
 	return "", names
 }
 
-// unitEntries adds the units that are enabled or somebody's own, and all drop-ins. kind is that of
+// unitEntries adds the units that are enabled, implied or somebody's own, and all drop-ins. kind is that of
 // all of them, or "" for a kind by their names.
 func (s *survey) unitEntries(set *unitSet, kind startup.Kind) {
 	var names []string
 	for name := range set.files {
-		if (set.enabled[name] || set.own[name]) && !set.masked[name] {
+		if (set.enabled[name] || set.own[name] || slices.Contains(implied, path.Ext(name))) && !set.masked[name] {
 			names = append(names, name)
 		}
 	}
 	for name := range set.enabled {
-		if unitKinds[path.Ext(name)] != "" && set.files[name] == "" && !set.masked[name] {
+		if unitKinds[path.Ext(name)] != "" && set.files[name] == "" && !set.masked[name] && set.canonical(name) == name {
 			names = append(names, name)
 		}
 	}
@@ -207,26 +247,30 @@ func (s *survey) unitEntries(set *unitSet, kind startup.Kind) {
 	s.dropInEntries(set, kind)
 }
 
-// wanted marks as enabled, and returns, what units have started with them, and what those have in turn. That a
-// unit is in the folder of a vendor does not say that a vendor put it there.
+const (
+	maxUnitName = 255  // bytes (UNIT_NAME_MAX in systemd's unit-name.h)
+	maxWanted   = 2000 // units of one manager that others have started, beside those that are enabled
+)
+
+// wanted marks as enabled, and returns, what units have started, and what those have in turn. That a unit is in the
+// folder of a vendor does not say that a vendor put it there. Instances may want others of their template without end.
 func (s *survey) wanted(set *unitSet, names []string) (more []string) {
 	slices.Sort(names)
 	known := map[string]bool{}
 	for _, name := range names {
 		known[name] = true
 	}
-	names = slices.Concat(names, started)
+	names = slices.Clone(names)
 	for unit := range set.dropIns {
 		names = append(names, unit)
 	}
 	for queue := names; len(queue) > 0; queue = queue[1:] {
-		for _, name := range s.effective(set, queue[0]).wants {
+		for _, name := range s.startedWith(set, queue[0]) {
 			file, _ := set.find(name)
 			if file == "" {
 				set.absent[name] = true
 			}
-			sure := set.enabled[queue[0]] || slices.Contains(started, queue[0])
-			if file == "" || set.masked[name] || known[name] && (set.enabled[name] || !sure) {
+			if file == "" || set.masked[name] || known[name] && (set.enabled[name] || !set.enabled[queue[0]]) {
 				continue
 			}
 			if !known[name] {
@@ -235,9 +279,25 @@ func (s *survey) wanted(set *unitSet, names []string) (more []string) {
 			known[name], set.enabled[name] = true, true
 			queue = append(queue, name)
 		}
+		if len(more) > maxWanted {
+			file, _ := set.find(queue[0])
+			s.miss(file, startup.ErrTooMany)
+			break
+		}
 	}
 	slices.Sort(more)
 	return more
+}
+
+// startedWith are the canonical names of the units that a unit has started: with it, or at a time, a connection or an
+// event.
+func (s *survey) startedWith(set *unitSet, name string) (list []string) {
+	for _, name := range s.effective(set, name).starts(name) {
+		if len(name) <= maxUnitName {
+			list = append(list, set.canonical(strings.Replace(name, "@%i.", "@.", 1))) // of a template
+		}
+	}
+	return list
 }
 
 func (s *survey) unitEntry(set *unitSet, name string, kind startup.Kind) {
@@ -254,7 +314,7 @@ func (s *survey) unitEntry(set *unitSet, name string, kind startup.Kind) {
 	}
 	u := s.effective(set, name)
 	e := startup.Entry{Kind: kind, Name: name, Identity: name, When: strings.Join(u.triggers, ", "), User: u.user}
-	if set.enabled[name] || !strings.HasPrefix(from, transientUnits) {
+	if set.enabled[name] || set.own[name] && !strings.HasPrefix(from, transientUnits) {
 		e.Enabled = new(set.enabled[name])
 	}
 	if kind == "" {
@@ -289,6 +349,16 @@ func (s *survey) fromGenerator(e *entry, u unit) {
 	}
 	if real, err := s.resolve(u.source); err == nil {
 		e.source = real
+	}
+}
+
+// starts are the names of the units that a unit of this name has started.
+func (u unit) starts(name string) []string {
+	switch unitKinds[path.Ext(name)] {
+	case startup.Timer, startup.Socket, startup.PathUnit:
+		return append(slices.Clone(u.wants), activated(name, u))
+	default:
+		return u.wants
 	}
 }
 

@@ -87,7 +87,7 @@ func TestSocketsOfTheSystemTellTheirOwnPrograms(t *testing.T) {
 		"lib/systemd/system/harmless.service": "[Service]\nExecStart=/usr/bin/true\n",
 		"etc/systemd/system/service.d/x.conf": "[Service]\nExecStartPre=/opt/all\n",
 	}, map[string]string{"etc/systemd/system/sockets.target.wants/con.socket": "/usr/lib/systemd/system/con.socket"})
-	want := map[string]string{"s.socket": "/opt/pre /usr/bin/true", "con.socket": "/opt/con", "service: x.conf": "/opt/all"}
+	want := map[string]string{"s.socket": "/opt/pre /usr/bin/true", "con.socket": "/opt/con", "con@.service": "/opt/con", "harmless.service": "/usr/bin/true", "service: x.conf": "/opt/all"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -278,6 +278,38 @@ func TestFilesOfVariablesThatAreNotFollowedAreTold(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, unseen); diff != "" {
 			t.Errorf("%s: %s", pattern, diff)
+		}
+	}
+}
+
+// What a call on a bus starts is the unit, which tells its programs, also where settings name the folder.
+func TestServicesOfTheBusTellTheProgramsOfTheirUnits(t *testing.T) {
+	const unit, call = "[Service]\nExecStart=", "[D-BUS Service]\nName=x\nExec=/bin/false\nSystemdService="
+	got := unitPrograms(t, map[string]string{
+		"usr/share/dbus-1/system-services/org.a.service": call + "dbus-org.a.service\n", "usr/lib/systemd/system/a.service": "[Unit]\nWants=more.service\n" + unit + "/opt/a\n", "usr/lib/systemd/system/more.service": unit + "/opt/more\n",
+		"usr/share/dbus-1/services/org.b.service": call + "b.service\n", "usr/lib/systemd/user/b.service": unit + "/opt/b\n",
+		"usr/share/dbus-1/system.conf":            "<!DOCTYPE busconfig PUBLIC \"x\" \"y\">\n<busconfig><standard_system_servicedirs/><!-- <servicedir>/opt/no</servicedir> --><servicedir>/opt/&#98;us</servicedir></busconfig>",
+		"usr/share/dbus-1/system.d/not.txt":       "<busconfig><servicedir>/opt/no</servicedir></busconfig>",
+		"etc/dbus-1/session.d/c.conf":             "<busconfig><include ignore_missing=\"yes\">more/d.conf</include><servicedir>mine</servicedir></busconfig>",
+		"etc/dbus-1/session.d/more/d.conf":        "<busconfig><includedir>/opt/inc</includedir></busconfig>",
+		"opt/inc/e.conf":                          "<busconfig><servicedir>/opt/session</servicedir></busconfig>",
+		"opt/bus/org.c.service":                   "[D-BUS Service]\nName=x\nExec=/opt/c\n",
+		"etc/dbus-1/session.d/mine/org.d.service": "[D-BUS Service]\nName=x\nExec=/opt/d\n",
+		"opt/session/org.e.service":               "[D-BUS Service]\nName=x\nExec=/opt/e\n",
+		"opt/no/org.f.service":                    "[D-BUS Service]\nName=x\nExec=/opt/f\n",
+	}, map[string]string{"usr/lib/systemd/system/dbus-org.a.service": "a.service"})
+	want := map[string]string{"org.a": "/opt/a", "a.service": "/opt/a", "more.service": "/opt/more", "org.b": "/opt/b", "b.service": "/opt/b", "org.c": "/opt/c", "org.d": "/opt/d", "org.e": "/opt/e"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Settings of a bus that cannot be read may name further folders.
+func TestSettingsOfTheBusThatCannotBeReadAreTold(t *testing.T) {
+	for _, text := range []string{"<busconfig><servicedir>/opt", "\xff\xfe<\x00"} {
+		unread := surveyed(t, testenv.Plant(t, map[string]string{"etc/passwd": "", "etc/dbus-1/system.conf": text}), nil).Unread
+		if len(unread) != 1 || unread[0].Path != "/etc/dbus-1/system.conf" {
+			t.Errorf("%q: %v", text, unread)
 		}
 	}
 }

@@ -183,7 +183,7 @@ func (m *manager) start(names []string) {
 	with := map[string][]string{}
 	for _, name := range names {
 		unitName, _ := ofFile(name)
-		with[unitName] = append(with[unitName], m.parsed[name].wants...)
+		with[unitName] = append(with[unitName], m.parsed[name].starts(unitName)...)
 	}
 	for queue := slices.Concat(startedForUsers, slices.Sorted(maps.Keys(m.enabled))); len(queue) > 0; queue = queue[1:] {
 		for _, unit := range namesOf(queue[0]) {

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"sentinel/internal/startup"
+	"sentinel/platform/linux/unitfile"
+	"sentinel/platform/unix/shellscript"
+)
+
+// A bus starts services when somebody calls them (dbus-daemon(1)).
+type bus struct {
+	user     string   // as whom they run; "" is whose bus it is
+	folders  []string // of the files of services
+	settings []string // files that may name more folders, and directories with a slash at the end
+}
+
+var (
+	systemBus = bus{
+		"root",
+		[]string{"/etc/dbus-1/system-services", "/run/dbus-1/system-services", "/usr/local/share/dbus-1/system-services", "/usr/share/dbus-1/system-services", "/lib/dbus-1/system-services"},
+		[]string{"/usr/share/dbus-1/system.conf", "/etc/dbus-1/system.conf", "/etc/dbus-1/system-local.conf", "/usr/share/dbus-1/system.d/", "/etc/dbus-1/system.d/"},
+	}
+	sessionBus = bus{
+		"",
+		[]string{"/etc/dbus-1/services", "/usr/local/share/dbus-1/services", "/usr/share/dbus-1/services", "/var/lib/flatpak/exports/share/dbus-1/services"},
+		[]string{"/usr/share/dbus-1/session.conf", "/etc/dbus-1/session.conf", "/etc/dbus-1/session-local.conf", "/usr/share/dbus-1/session.d/", "/etc/dbus-1/session.d/"},
+	}
+)
+
+// dbus finds services that the buses start. Those of units run what these do.
+func (s *survey) dbus() {
+	for _, of := range []struct {
+		bus   bus
+		units *unitSet
+	}{{systemBus, s.forSystem}, {sessionBus, s.forUsers}} {
+		s.busServices(of.bus, func(f file, name string) {
+			e, programs := busService(name, of.bus.user, s.text(f), s.shell(f))
+			if e.Detail == "" {
+				s.add(f, e, programs...)
+				return
+			}
+			ran := s.effective(of.units, e.Detail)
+			more, err := s.programs(ran)
+			s.add(f, e, shellscript.Once(append(programs, more...))...)
+			s.overlook(f.name, err)
+		})
+	}
+}
+
+// busWants are the units that calls on a bus start.
+func (s *survey) busWants(b bus) (units []string) {
+	s.busServices(b, func(f file, name string) {
+		if e, _ := busService(name, b.user, s.text(f), shellscript.NewReader(len(f.raw))); e.Detail != "" {
+			units = append(units, e.Detail)
+		}
+	})
+	return units
+}
+
+// busServices calls use for each file of a service of a bus.
+func (s *survey) busServices(b bus, use func(f file, name string)) {
+	seen := map[string]bool{}
+	for _, directory := range slices.Concat(b.folders, s.busFolders(b)) {
+		real, names := s.once(seen, directory)
+		for _, name := range names {
+			if !strings.HasSuffix(name, ".service") {
+				continue
+			}
+			if f, ok := s.open(path.Join(real, name)); ok {
+				use(f, name)
+			}
+		}
+	}
+}
+
+// busFolders are the further folders of services that the settings of a bus name, and those of files that they include.
+func (s *survey) busFolders(b bus) (folders []string) {
+	seen := map[string]bool{}
+	for queue := slices.Clone(b.settings); len(queue) > 0 && len(seen) < maxNames; queue = queue[1:] {
+		if directory, ok := strings.CutSuffix(queue[0], "/"); ok {
+			_, names := s.once(seen, directory)
+			for _, name := range names {
+				if strings.HasSuffix(name, ".conf") {
+					queue = append(queue, path.Join(directory, name))
+				}
+			}
+			continue
+		}
+		f, ok := s.open(queue[0])
+		if !ok || seen[f.name] {
+			continue
+		}
+		seen[f.name] = true
+		more, included, err := busSettings(path.Dir(queue[0]), s.text(f))
+		if err != nil {
+			s.miss(f.name, err)
+		}
+		folders, queue = append(folders, more...), append(queue, included...)
+	}
+	return folders
+}
+
+// busSettings reads what settings of a bus name, beside their own directory where a name is not a whole path.
+func busSettings(beside, text string) (folders, included []string, err error) {
+	decoder := xml.NewDecoder(bytes.NewReader([]byte(text)))
+	element := ""
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return folders, included, nil
+		}
+		if err != nil {
+			return folders, included, err
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			element = token.Name.Local
+		case xml.EndElement:
+			element = ""
+		case xml.CharData:
+			name := strings.TrimSpace(string(token))
+			if !path.IsAbs(name) {
+				name = path.Join(beside, name)
+			}
+			switch element {
+			case "servicedir":
+				folders = append(folders, name)
+			case "include":
+				included = append(included, name)
+			case "includedir":
+				included = append(included, name+"/")
+			}
+		}
+	}
+}
+
+func busService(name, user, text string, sh *shellscript.Reader) (startup.Entry, []string) {
+	e := startup.Entry{Kind: startup.DBusService, Name: strings.TrimSuffix(name, ".service"), When: "a call on the bus", User: user, Enabled: new(true)}
+	var programs []string
+	desktopSettings(text, "D-BUS Service", func(key, value string) {
+		switch key {
+		case "Exec": // the bus takes the first, others the last
+			programs = append(programs, sh.Command(unitfile.Words(value))...)
+		case "User":
+			e.User = value
+		case "SystemdService":
+			e.Detail = value
+		}
+	})
+	if e.Detail != "" { // systemd starts the unit
+		programs = slices.DeleteFunc(programs, func(p string) bool { return p == "/bin/false" || p == "/usr/bin/false" })
+	}
+	return e, shellscript.Once(programs)
+}
