@@ -41,7 +41,7 @@ const (
 // families are the ways in which something starts by itself. Those come last of which users have any
 // number of files: they cost the others no time.
 var families = []func(*survey){
-	(*survey).units, (*survey).cron, (*survey).scripts, (*survey).services, (*survey).shells, (*survey).loader, (*survey).pam, (*survey).udev,
+	(*survey).units, (*survey).mounts, (*survey).cron, (*survey).scripts, (*survey).services, (*survey).shells, (*survey).loader, (*survey).pam, (*survey).udev,
 	(*survey).modules, (*survey).kernel, (*survey).desktop, (*survey).dbus, (*survey).sshd, (*survey).hooks, (*survey).handlers,
 	(*survey).personalTables, (*survey).at,
 }

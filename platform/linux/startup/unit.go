@@ -27,6 +27,7 @@ type unit struct {
 	accepts          bool     // the socket starts an instance for each connection
 	source           string   // the file that a generator made it from
 	user             string
+	mounts, fsType   string            // what a mount unit mounts, and as which type of file system
 	wants            []string          // units that it has started with it
 	foreign          bool              // it has settings that [generated] does not list
 	size             int               // of its files
@@ -156,6 +157,10 @@ func (u *unit) read(unitName, text string) {
 			u.activates = u.expand([]string{value})[0]
 		case name == "Accept":
 			u.accepts = slices.Contains([]string{"1", "yes", "y", "true", "t", "on"}, strings.ToLower(value))
+		case name == "What":
+			u.mounts = u.expand([]string{value})[0]
+		case name == "Type" && own == "Mount":
+			u.fsType = u.expand([]string{value})[0]
 		case name == "User":
 			u.user = u.expand([]string{value})[0]
 		}

@@ -28,8 +28,11 @@ var (
 		"/etc/xdg/systemd/user", "/etc/systemd/user", "/run/systemd/user", "/usr/local/share/systemd/user", "/usr/local/lib/systemd/user", "/usr/share/systemd/user", "/usr/lib/systemd/user", "/lib/systemd/user", "/var/lib/flatpak/exports/share/systemd/user",
 	}
 	// vendorUnits hold what packages ship. In any other directory somebody put a unit for it to run.
-	vendorUnits = []string{"/usr/lib/", "/lib/", "/usr/share/", "/run/systemd/generator"}
+	vendorUnits = []string{"/usr/lib/", "/lib/", "/usr/share/", generatedUnits}
 )
+
+// generatedUnits begins the directories of units that generators make at each start (systemd.generator(7)).
+const generatedUnits = "/run/systemd/generator"
 
 // errLinked reports a file that may come with a file system which is mounted later.
 var errLinked = errors.New("the file that it links to is not there")
@@ -58,7 +61,7 @@ func newUnitSet(specifiers *strings.Replacer) *unitSet {
 }
 
 // unitKinds are the units that start something. Those of mounts and swap run a program of the system, and
-// are entries where they make it load something.
+// are entries where they make it load or run something.
 var unitKinds = map[string]startup.Kind{
 	".service": startup.Service, ".timer": startup.Timer, ".socket": startup.Socket, ".path": startup.PathUnit, ".mount": startup.MountUnit, ".swap": startup.MountUnit,
 }
@@ -335,7 +338,7 @@ func (s *survey) unitEntry(set *unitSet, name string, kind startup.Kind) {
 	}
 	added := s.add(f, e, programs...)
 	s.overlook(f.name, err)
-	if strings.HasPrefix(f.name, "/run/systemd/generator") {
+	if strings.HasPrefix(f.name, generatedUnits) {
 		s.fromGenerator(added, u)
 	}
 }
@@ -397,6 +400,9 @@ func (s *survey) programs(u unit) ([]string, error) {
 	sh := shellscript.NewReader(u.size)
 	loaded, unread := s.variables(u, sh)
 	list, err := u.programs(sh)
+	if u.source != fstab || !strings.HasPrefix(u.fragment, generatedUnits) {
+		list = append(list, s.mountHelpers(u.mounts, u.fsType, sh)...)
+	}
 	return shellscript.Once(append(list, loaded...)), cmp.Or(unread, err)
 }
 
@@ -461,7 +467,7 @@ func (s *survey) dropInEntries(set *unitSet, kind startup.Kind) {
 			programs, err := s.programs(u)
 			added := s.add(f, e, programs...)
 			s.overlook(f.name, err)
-			if strings.HasPrefix(f.name, "/run/systemd/generator") {
+			if strings.HasPrefix(f.name, generatedUnits) {
 				added.Origin = startup.Packaged
 			}
 		}

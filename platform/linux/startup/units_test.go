@@ -313,3 +313,25 @@ func TestSettingsOfTheBusThatCannotBeReadAreTold(t *testing.T) {
 		}
 	}
 }
+
+// mount(8) gives a mount to a program for its type, if there is one.
+func TestMountsTellThePrograms(t *testing.T) {
+	got := unitPrograms(t, map[string]string{
+		"usr/sbin/mount.evil": "", "usr/sbin/mount.fuse": "", "usr/sbin/mount.old": "", "usr/sbin/fs.d/mount.deep": "",
+		"etc/systemd/system/a.mount": "[Mount]\nWhat=x\nWhere=/a\nType=evil\n", "etc/systemd/system/b.mount": "[Mount]\nWhat=x\nWhere=/b\nType=ext4\n[X-a]\nType=evil\n",
+		"usr/lib/systemd/system/c.mount": "[Mount]\nWhat=x\nWhere=/c\n", "etc/systemd/system/c.mount.d/x.conf": "[Mount]\nType=deep\n",
+		"run/systemd/generator/d.mount": "[Unit]\nSourcePath=/etc/fstab\n[Mount]\nWhat=x\nWhere=/d\nType=evil\n", "etc/systemd/system/e.mount": "[Unit]\nSourcePath=/etc/fstab\n[Mount]\nType=evil\n",
+		"etc/systemd/system/a.service": "[Service]\nType=evil\nExecStart=/opt/a\n",
+		"etc/fstab":                    "#x /no evil\n/dev/sda / ext4 defaults 0 1\nx /d ev\\151l nofail 0 0\nx /sub old.x noauto\nx /two ext4,deep\nx /f fuse./opt/f\n/opt/g#x /g fuse noauto,x-systemd.automount\nsshfs#x /h fuse.x\nx /up ../sbin/evil\n",
+	}, map[string]string{"sbin": "usr/sbin"})
+	want := map[string]string{
+		"a.mount": "/sbin/mount.evil", "c.mount": "/sbin/fs.d/mount.deep", "c.mount: x.conf": "/sbin/fs.d/mount.deep", "e.mount": "/sbin/mount.evil", "a.service": "/opt/a",
+		"/d": "/sbin/mount.evil", "/sub": "/sbin/mount.old", "/two": "/sbin/fs.d/mount.deep", "/f": "/sbin/mount.fuse /opt/f", "/g": "/sbin/mount.fuse /opt/g", "/h": "/sbin/mount.fuse x",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if on := enabled(t, testenv.Plant(t, map[string]string{"sbin/mount.x": "", "etc/fstab": "x /a x noauto\nx /b x noauto,x-systemd.automount\nx /c x\n"})); !cmp.Equal(on, map[string]bool{"/a": false, "/b": true, "/c": true}) {
+		t.Errorf("%v", on)
+	}
+}
