@@ -18,10 +18,10 @@ const (
 	maxOptions = 20_000
 )
 
-// The directives, which Each gives as options of these names (apt.conf(5)).
+// The directives, which [Each] gives as options of these names (apt.conf(5)).
 const (
 	clearDirective   = "#clear"
-	includeDirective = "#include"
+	IncludeDirective = "#include"
 )
 
 // ErrFormat says that a file does not have the form of apt.conf.
@@ -170,9 +170,9 @@ func (t *tokens) blank() {
 // startsDirective says whether a text begins with what apt does not take for a comment
 // (ReadConfigFile in apt-pkg/contrib/configuration.cc).
 func startsDirective(text string) bool {
-	return strings.HasPrefix(text, clearDirective) || strings.HasPrefix(text, includeDirective)
+	return strings.HasPrefix(text, clearDirective) || strings.HasPrefix(text, IncludeDirective)
 }
 
 func isDirective(words []string) bool {
-	return len(words) == 2 && (words[0] == clearDirective || words[0] == includeDirective)
+	return len(words) == 2 && (words[0] == clearDirective || words[0] == IncludeDirective)
 }

@@ -35,7 +35,7 @@ func (o Options) addFile(tree Tree, name string, depth int) error {
 	}
 	return Each(raw, func(name, value string) error {
 		switch {
-		case name == includeDirective:
+		case name == IncludeDirective:
 			return o.include(tree, value, depth+1)
 		case name == clearDirective:
 			o.remove(value)

@@ -30,7 +30,7 @@ type hook struct {
 }
 
 var hookFiles = []hookFile{
-	{startup.PackageHook, "package", "root", []string{"/etc/apt/apt.conf", "/etc/apt/apt.conf.d/"}, "", aptHooks},                                            // apt.conf(5)
+	{startup.PackageHook, "package", "root", []string{aptMain, "/etc/apt/apt.conf.d/"}, "", aptHooks},                                                        // apt.conf(5)
 	{startup.PackageHook, "package", "root", []string{"/etc/dpkg/dpkg.cfg", "/etc/dpkg/dpkg.cfg.d/"}, "", dpkgHooks},                                         // dpkg(1)
 	{startup.PackageHook, "package", "root", []string{"/etc/pacman.d/hooks/", "/usr/share/libalpm/hooks/"}, ".hook", execHook},                               // alpm-hooks(5)
 	{startup.PackageHook, "package", "root", []string{"/etc/dnf/libdnf5-plugins/actions.d/"}, ".actions", actionHooks},                                       // libdnf5-actions(8)
@@ -89,23 +89,37 @@ func (s *survey) hooksIn(h hookFile, directory string, seen map[string]bool) {
 // includes are the directives that have other files, or directories, read (logrotate.conf(5), xinetd.conf(5)).
 var includes = []string{"include", "includedir"}
 
+// included are the files and directories that a file has read beside it.
+func (h hookFile) included(text string) (names []string, err error) {
+	switch {
+	case slices.Contains(h.paths, aptMain):
+		return aptIncluded(text)
+	case h.kind == startup.LogScript, h.kind == startup.Socket:
+		eachLine(text, func(_ int, line string, _ []string) {
+			if words := logrotateWords(line); len(words) > 1 && slices.Contains(includes, words[0]) {
+				names = append(names, words[1])
+			}
+		})
+	}
+	return names, nil
+}
+
 // hooksIncluded reads what a file includes.
 func (s *survey) hooksIncluded(h hookFile, f file, seen map[string]bool) {
-	if h.kind != startup.LogScript && h.kind != startup.Socket {
-		return
+	names, err := h.included(s.text(f))
+	if err != nil {
+		s.miss(f.name, err)
 	}
-	eachLine(s.text(f), func(_ int, line string, _ []string) {
-		words := logrotateWords(line)
+	for _, name := range names {
 		switch {
-		case len(words) < 2 || !slices.Contains(includes, words[0]):
 		case len(seen) > maxNames:
-			s.miss(words[1], startup.ErrTooMany)
-		case s.isDirectory(words[1]):
-			s.hooksIn(h, words[1], seen)
+			s.miss(name, startup.ErrTooMany)
+		case s.isDirectory(name):
+			s.hooksIn(h, name, seen)
 		default:
-			s.hooksOf(h, words[1], seen)
+			s.hooksOf(h, name, seen)
 		}
-	})
+	}
 }
 
 func (s *survey) hooksOf(h hookFile, name string, seen map[string]bool) {

@@ -40,27 +40,82 @@ func eachOf(lines iter.Seq[string], use func(number int, line string, words []st
 	}
 }
 
+// aptMain is the main file of apt's settings, in the directory that relative names of those are of (apt.conf(5)).
+const aptMain = "/etc/apt/apt.conf"
+
 // aptCommand are the options of apt whose value is run, in lower case: hooks by the shell, programs
 // of its own that can be replaced, and what finds a proxy.
-var aptCommand = lazyregexp.New(`::(?:pre|post)-invoke(?:-success|-stats)?(?:::.*)?$|^dpkg::pre-install-pkgs(?:::.*)?$|^aptcli::hooks::|^dir::bin::|::proxy-?auto-?detect$`)
+var aptCommand = lazyregexp.New(`::(?:pre|post)-invoke(?:-success|-stats)?(?:::.*)?$|^dpkg::pre-install-pkgs(?:::.*)?$|^aptcli::hooks::|^dir::bin::|::proxy-?auto-?detect$|^apt::compressor::.*::binary$|^apt::key::gpgv?command$`)
+
+// aptBinary stands before options that hold for one program of apt alone (apt.conf(5)).
+var aptBinary = lazyregexp.New(`^(?:binary::[^:]+::)+`)
+
+// aptOption is the name of an option in lower case.
+func aptOption(name string) string {
+	return aptBinary.Get().ReplaceAllString(strings.ToLower(name), "")
+}
 
 func aptHooks(text string, sh *shellscript.Reader) []hook {
 	var list []hook
+	var dpkg []string
 	aptconf.Each([]byte(text), func(name, value string) error { //nolint:errcheck // what comes before an error counts for apt, too
-		if aptCommand.Get().MatchString(strings.ToLower(name)) && value != "" {
-			list = append(list, hook{name: strings.TrimRight(name, ":"), content: name + "\x00" + value, programs: sh.Programs(value)})
+		one := hook{name: strings.TrimRight(name, ":"), content: name + "\x00" + value}
+		switch option := aptOption(name); {
+		case value == "":
+			return nil
+		case strings.TrimRight(option, ":") == "dpkg::options":
+			dpkg = append(dpkg, value)
+			return nil
+		case option == "dpkg::path": // of the scripts of packages
+			one.programs = strings.Split(value, ":")
+		case aptCommand.Get().MatchString(option):
+			one.programs = sh.Programs(value)
+		default:
+			return nil
 		}
+		list = append(list, one)
 		return nil
 	})
+	for _, option := range dpkgCommands {
+		for _, command := range unitfile.Options(dpkg, "", "", option) {
+			list = append(list, hook{name: "DPkg::Options: " + option, content: option + "\x00" + command, programs: sh.Programs(command)})
+		}
+	}
 	return list
 }
+
+// aptIncluded are the files and directories that settings of apt have read. The main file comes behind all others, which
+// may say where it is.
+func aptIncluded(text string) (names []string, err error) {
+	aptconf.Each([]byte(text), func(name, value string) error { //nolint:errcheck // what comes before an error counts for apt, too
+		option := aptOption(name)
+		switch {
+		case option == aptconf.IncludeDirective && !path.IsAbs(value):
+			err = aptconf.ErrRelative
+			return nil
+		case option == "dir::etc":
+			value = path.Join(value, path.Base(aptMain))
+		case option != "dir::etc::main" && option != aptconf.IncludeDirective:
+			return nil
+		}
+		if !path.IsAbs(value) {
+			value = path.Join(path.Dir(aptMain), value)
+		}
+		names = append(names, value)
+		return nil
+	})
+	return names, err
+}
+
+// dpkgCommands are the options of dpkg whose value is run (dpkg(1)).
+var dpkgCommands = []string{"pre-invoke", "post-invoke", "status-logger"}
 
 // dpkgHooks reads options of dpkg, "NAME=VALUE" or "NAME VALUE".
 func dpkgHooks(text string, sh *shellscript.Reader) []hook {
 	var list []hook
 	eachLine(text, func(number int, line string, _ []string) {
 		at := strings.IndexAny(line, "= \t")
-		if at > 0 && slices.Contains([]string{"pre-invoke", "post-invoke", "status-logger"}, line[:at]) {
+		if at > 0 && slices.Contains(dpkgCommands, line[:at]) {
 			list = append(list, hook{line[:at], number, line, sh.Programs(strings.Trim(strings.TrimSpace(line[at+1:]), `"`))})
 		}
 	})

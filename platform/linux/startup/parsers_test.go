@@ -18,6 +18,7 @@ import (
 
 	"sentinel/internal/startup"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/aptconf"
 	"sentinel/platform/unix/shellscript"
 )
 
@@ -403,5 +404,32 @@ func TestFilesOfEndlessCommandsAreNamed(t *testing.T) {
 	}
 	if !slices.ContainsFunc(found.Entries, func(e startup.Entry) bool { return len(e.Programs) == 1 && e.Programs[0].Path == "/opt/plain" }) {
 		t.Errorf("%+v", found.Entries)
+	}
+}
+
+// Settings of apt have others read, and give commands to dpkg and to one program of apt alone.
+func TestSettingsOfAptAreFollowed(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{
+		"etc/passwd":            "",
+		"etc/apt/apt.conf.d/01": `#include "/opt/a.conf"; ` + "\n" + `#include "/opt/d/"; ` + "\n" + `Dir::Etc::main "b.conf"; Dir { Etc "/opt/etc"; };`,
+		"etc/apt/apt.conf.d/02": `DPkg::Options { "--pre-invoke=/opt/o"; "--post-invoke"; "/opt/p"; "--force-confold"; }; dpkg::options "--status-logger=/opt/q";`,
+		"etc/apt/apt.conf.d/03": `Binary::apt-get::Dir::Bin::dpkg "/opt/r"; Binary { apt { DPkg::Pre-Install-Pkgs { "/opt/s"; }; }; }; APT::Compressor::x::Binary "/opt/t"; DPkg::Path "/opt/u:/usr/bin";`,
+		"opt/a.conf":            `#include "/opt/a.conf";` + "\n" + `DPkg::Pre-Invoke { "/opt/a"; };`, "opt/d/x": `DPkg::Pre-Invoke { "/opt/d"; };`,
+		"etc/apt/b.conf": `DPkg::Pre-Invoke { "/opt/b"; };`, "opt/etc/apt.conf": `DPkg::Pre-Invoke { "/opt/e"; };`,
+	})
+	found := surveyed(t, root, nil)
+	var programs []string
+	for _, e := range found.Entries {
+		for _, p := range e.Programs {
+			programs = append(programs, p.Path)
+		}
+	}
+	slices.Sort(programs)
+	if diff := cmp.Diff(strings.Fields("/opt/a /opt/b /opt/d /opt/e /opt/o /opt/p /opt/q /opt/r /opt/s /opt/t /opt/u /usr/bin"), programs); diff != "" || len(found.Unread) != 0 {
+		t.Errorf("%s, unread %v", diff, found.Unread)
+	}
+	found = surveyed(t, testenv.Plant(t, map[string]string{"etc/passwd": "", "etc/apt/apt.conf": `#include "x.conf";`}), nil)
+	if len(found.Unread) != 1 || !errors.Is(found.Unread[0].Err, aptconf.ErrRelative) {
+		t.Errorf("unread: %v", found.Unread)
 	}
 }
