@@ -3,6 +3,7 @@
 package startup
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -47,6 +48,7 @@ var hookFiles = []hookFile{
 	{startup.Socket, "network", "", []string{"/etc/inetd.conf", "/etc/inetd.d/"}, "", inetdServices},                                                         // inetd(8)
 	{startup.Socket, "network", "", []string{"/etc/xinetd.conf", "/etc/xinetd.d/"}, "", xinetdServices},                                                      // xinetd.conf(5)
 	{startup.MailProgram, "mail", "", []string{"/etc/aliases", "/etc/mail/aliases", "/etc/postfix/aliases"}, "", mailPrograms},                               // aliases(5)
+	{startup.NetworkScript, "network", "root", []string{networkInterfaces}, "", interfaceCommands},                                                           // interfaces(5)
 	{startup.ShellStart, "login", "", below("/environment.d/"), ".conf", variables},                                                                          // environment.d(5)
 	{startup.ShellStart, "login", "", []string{"/etc/security/pam_env.conf"}, "", pamVariables},                                                              // pam_env.conf(5)
 	{startup.LoginScript, "graphical login", "", []string{"/etc/xdg/plasma-workspace/env/", "/usr/share/plasma-workspace/env/"}, "", wholeScript},            // startplasma of KDE
@@ -89,36 +91,42 @@ func (s *survey) hooksIn(h hookFile, directory string, seen map[string]bool) {
 // includes are the directives that have other files, or directories, read (logrotate.conf(5), xinetd.conf(5)).
 var includes = []string{"include", "includedir"}
 
-// included are the files and directories that a file has read beside it.
-func (h hookFile) included(text string) (names []string, err error) {
+// included are the patterns of files and directories that a file has read beside it.
+func (h hookFile) included(name, text string) (patterns []string, err error) {
 	switch {
 	case slices.Contains(h.paths, aptMain):
 		return aptIncluded(text)
+	case slices.Contains(h.paths, networkInterfaces):
+		return interfacesIncluded(path.Dir(name), text)
 	case h.kind == startup.LogScript, h.kind == startup.Socket:
 		eachLine(text, func(_ int, line string, _ []string) {
 			if words := logrotateWords(line); len(words) > 1 && slices.Contains(includes, words[0]) {
-				names = append(names, words[1])
+				patterns = append(patterns, words[1])
 			}
 		})
 	}
-	return names, nil
+	return patterns, nil
 }
 
 // hooksIncluded reads what a file includes.
 func (s *survey) hooksIncluded(h hookFile, f file, seen map[string]bool) {
-	names, err := h.included(s.text(f))
+	patterns, err := h.included(f.name, s.text(f))
+	for _, pattern := range patterns {
+		names, unread := s.matches(pattern)
+		err = cmp.Or(err, unread)
+		for _, name := range names {
+			switch {
+			case len(seen) > maxNames:
+				s.miss(name, startup.ErrTooMany)
+			case s.isDirectory(name):
+				s.hooksIn(h, name, seen)
+			default:
+				s.hooksOf(h, name, seen)
+			}
+		}
+	}
 	if err != nil {
 		s.miss(f.name, err)
-	}
-	for _, name := range names {
-		switch {
-		case len(seen) > maxNames:
-			s.miss(name, startup.ErrTooMany)
-		case s.isDirectory(name):
-			s.hooksIn(h, name, seen)
-		default:
-			s.hooksOf(h, name, seen)
-		}
 	}
 }
 
@@ -146,7 +154,7 @@ func (h hookFile) entry(file string, one hook) startup.Entry {
 	if one.name != "" {
 		name += ": " + one.name
 	}
-	return startup.Entry{Kind: h.kind, Name: name, Line: one.line, Identity: one.content, Content: one.content, When: h.when, User: h.user, Enabled: new(!isLeftover(path.Base(file)))}
+	return startup.Entry{Kind: h.kind, Name: name, Line: one.line, Identity: one.content, Content: one.content, When: h.when, User: h.user, Enabled: new(h.kind == startup.NetworkScript || !isLeftover(path.Base(file)))}
 }
 
 // isLeftover reports whether a name is one that editors and package managers leave, which programs

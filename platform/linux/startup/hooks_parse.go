@@ -122,6 +122,52 @@ func dpkgHooks(text string, sh *shellscript.Reader) []hook {
 	return list
 }
 
+// networkInterfaces is where ifup(8) begins to read (interfaces(5)).
+const networkInterfaces = "/etc/network/interfaces"
+
+// interfaceOptions are those whose value a shell runs.
+var interfaceOptions = []string{"pre-up", "up", "post-up", "pre-down", "down", "post-down"}
+
+// interfaceLines are joined as rules of udev are, also the last one with nothing.
+func interfaceLines(text string) []string { return joinedLines(text + "\n\n") }
+
+// interfaceCommands reads lines "OPTION COMMAND" and, of a mapping, "script PROGRAM".
+func interfaceCommands(text string, sh *shellscript.Reader) []hook {
+	var list []hook
+	for _, line := range interfaceLines(text) {
+		line = strings.TrimSpace(line)
+		name, command, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), " ")
+		switch {
+		case slices.Contains(interfaceOptions, name):
+			list = append(list, hook{name: name, content: line, programs: sh.Programs(command)})
+		case name == "script":
+			list = append(list, hook{name: name, content: line, programs: sh.Command([]string{strings.TrimSpace(command)})})
+		}
+	}
+	return list
+}
+
+// interfacesIncluded are the patterns of files that are read, of which wordexp(3) may make others.
+func interfacesIncluded(beside, text string) (patterns []string, err error) {
+	for _, line := range interfaceLines(text) {
+		words := unitfile.Words(line)
+		if len(words) == 0 || words[0] != "source" && words[0] != "source-directory" {
+			continue
+		}
+		for _, pattern := range words[1:] {
+			if strings.ContainsAny(pattern, "$`~{") {
+				err = errPattern
+				continue
+			}
+			if !path.IsAbs(pattern) {
+				pattern = path.Join(beside, pattern)
+			}
+			patterns = append(patterns, pattern)
+		}
+	}
+	return patterns, err
+}
+
 // execHook reads the one command of a file with sections.
 func execHook(text string, sh *shellscript.Reader) []hook {
 	var one hook

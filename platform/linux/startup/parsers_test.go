@@ -433,3 +433,33 @@ func TestSettingsOfAptAreFollowed(t *testing.T) {
 		t.Errorf("unread: %v", found.Unread)
 	}
 }
+
+// What ifup runs is told, of each file that it reads.
+func TestCommandsOfInterfacesAreTold(t *testing.T) {
+	found := surveyed(t, testenv.Plant(t, map[string]string{
+		"etc/passwd": "",
+		"etc/network/interfaces": "# up /opt/no \\\nauto eth0\niface eth0 inet dhcp\n\tup\t/opt/a \\\n  -x\n pre-up \"/opt/b\"; /opt/c # d\n  UP /opt/no\n  update /opt/no\n  post-down cd /opt; ./d\n" +
+			"mapping eth1\n  script /opt/e\nsource interfaces.d/*\nsource /opt/one /opt/gone\nsource-directory more\n",
+		"etc/network/interfaces.d/x.bak": "iface x inet manual\n  down /opt/f \\", "etc/network/interfaces.d/.y": "iface y inet manual\n  down /opt/no\n",
+		"opt/one": "source /etc/network/interfaces\niface z inet manual\n  post-up /opt/g\n", "etc/network/more/z": "iface z inet manual\n  pre-down /opt/h\n",
+	}), nil)
+	var programs []string
+	for _, e := range found.Entries {
+		for _, p := range e.Programs {
+			programs = append(programs, p.Path)
+		}
+		if e.Kind != startup.NetworkScript || !*e.Enabled || e.User != "root" {
+			t.Errorf("%+v", e)
+		}
+	}
+	slices.Sort(programs)
+	if diff := cmp.Diff(strings.Fields("/opt/a /opt/b /opt/c /opt/d /opt/e /opt/f /opt/g /opt/h"), programs); diff != "" || len(found.Unread) != 0 {
+		t.Errorf("%s, unread %v", diff, found.Unread)
+	}
+	for _, pattern := range []string{"$HOME/x", "~/x", "/opt/*/x"} {
+		found := surveyed(t, testenv.Plant(t, map[string]string{"etc/passwd": "", "etc/network/interfaces": "source " + pattern + "\n"}), nil)
+		if len(found.Unread) != 1 || !errors.Is(found.Unread[0].Err, errPattern) {
+			t.Errorf("%s: unread %v", pattern, found.Unread)
+		}
+	}
+}

@@ -67,20 +67,17 @@ func (s *survey) linkerIncludes(from string, patterns []string, seen map[string]
 		if !path.IsAbs(pattern) {
 			pattern = path.Join(from, pattern)
 		}
-		directory, base := path.Split(path.Clean(pattern))
-		if strings.ContainsAny(directory, `*?[\`) {
-			s.miss(pattern, errPattern)
-			continue
+		names, err := s.matches(path.Clean(pattern))
+		if err != nil {
+			s.miss(pattern, err)
 		}
-		for _, name := range s.names(directory) {
-			if is, err := path.Match(base, name); is && err == nil {
-				s.linkerPaths(directory+name, true, seen)
-			}
+		for _, name := range names {
+			s.linkerPaths(name, true, seen)
 		}
 	}
 }
 
-var errPattern = errors.New("a pattern of directories, which is not followed")
+var errPattern = errors.New("it names files by a pattern of folders, or by a variable, which is not followed")
 
 // udevValue is behind a key of a rule. One that begins with an e has the escapes of C in it (udev(7)).
 const udevValue = `\s*[+:!=]?=\s*(?:e"((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\"|\\)*)")`
@@ -99,8 +96,8 @@ var udevRun = lazyregexp.New(`(?:RUN(?:\{program\})?|PROGRAM|IMPORT\{program\})`
 // udevUnits finds the units that a rule has started (systemd.device(5)).
 var udevUnits = lazyregexp.New(`SYSTEMD_WANTS\}` + udevValue)
 
-// udevLines are the rules of a file: a backslash at the end of a line joins the next, but for that of a comment.
-func udevLines(text string) (list []string) {
+// joinedLines are the rules of a file of udev: a backslash at the end of a line joins the next, but for that of a comment.
+func joinedLines(text string) (list []string) {
 	var joined strings.Builder
 	for line := range unitfile.Lines(text) {
 		line = strings.TrimLeft(line, " \t")
@@ -120,7 +117,7 @@ func udevLines(text string) (list []string) {
 // udevWants are the units that rules have the service manager of the system start.
 func (s *survey) udevWants() (units []string) {
 	s.udevRules(func(f file, _ string) {
-		for _, match := range udevUnits.Get().FindAllStringSubmatch(strings.Join(udevLines(s.text(f)), "\n"), -1) {
+		for _, match := range udevUnits.Get().FindAllStringSubmatch(strings.Join(joinedLines(s.text(f)), "\n"), -1) {
 			units = append(units, udevWords(match)...)
 		}
 	})
@@ -155,7 +152,7 @@ func (s *survey) udevRules(use func(f file, name string)) {
 // udevPrograms returns the programs of a file. One without a directory is in that of udev.
 func udevPrograms(text string, sh *shellscript.Reader) []string {
 	var list []string
-	for _, line := range udevLines(text) {
+	for _, line := range joinedLines(text) {
 		for _, match := range udevRun.Get().FindAllStringSubmatch(line, -1) {
 			for i, name := range sh.Command(udevWords(match)) {
 				if i == 0 && !strings.Contains(name, "/") {

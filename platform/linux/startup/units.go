@@ -427,14 +427,12 @@ func (s *survey) variables(u unit, sh *shellscript.Reader) (list []string, err e
 	return list, err
 }
 
-var errFolders = errors.New("an EnvironmentFile has a wildcard in the name of a folder, which is not followed")
-
 // matches are the files that a pattern of names in one directory stands for (systemd.exec(5)).
 func (s *survey) matches(pattern string) (list []string, err error) {
 	directory, base := path.Split(pattern)
 	switch {
 	case strings.ContainsAny(directory, `*?[\`):
-		return nil, errFolders
+		return nil, errPattern
 	case !strings.ContainsAny(base, `*?[\`):
 		return []string{pattern}, nil
 	}
