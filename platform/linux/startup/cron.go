@@ -71,11 +71,30 @@ func (s *survey) isDirectory(name string) bool {
 // runParts is the form of names that run-parts(8) and Debian's cron(8) take.
 var runParts = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
+// Names that run-parts takes with --lsbsysinit (run-parts.c of debianutils).
+var (
+	hierarchicalPart = lazyregexp.New(`^_?([a-z0-9_.]+-)+[a-z0-9]+$`)
+	assignedPart     = lazyregexp.New(`^[a-z0-9][a-z0-9-]*$`)
+	excludedPart     = lazyregexp.New(`^[a-z0-9-].*\.dpkg-(old|dist|new|tmp)$`)
+)
+
+// isRunPart reports whether run-parts(8) runs a program of that name, with or without --lsbsysinit.
+func isRunPart(name string, lsb bool) bool {
+	switch {
+	case !lsb:
+		return runParts.Get().MatchString(name)
+	case hierarchicalPart.Get().MatchString(name):
+		return !excludedPart.Get().MatchString(name)
+	default:
+		return assignedPart.Get().MatchString(name)
+	}
+}
+
 // readByCron reports whether cron reads a file in /etc/cron.d: that of Debian passes over names with
 // a dot, cronie over what editors and package managers leave.
 func (s *survey) readByCron(name string) bool {
 	if s.debian() {
-		return runParts.Get().MatchString(name)
+		return isRunPart(name, false)
 	}
 	return !isLeftover(name)
 }

@@ -3,6 +3,9 @@
 package startup
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -113,6 +116,44 @@ func TestVariablesOfAUnitSayWhereItsProgramsAre(t *testing.T) {
 		"a0000101b9d2a0": {"$PATH/ls", "/mnt/.x/"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What run-parts runs is told to run, by whichever of its rules.
+func TestRunPartsTakesTheNamesThatAreTold(t *testing.T) {
+	program, directory := testenv.Program(t, "run-parts", "debianutils"), t.TempDir()
+	names := []string{
+		"a", "A_b", "10-x", "x.y", "x.y-z", "00.evil-a", "_a.b-c", "_x", ".x-y", "x.dpkg-old", "a-x.dpkg-old", "_x.dpkg-old", "a.b-dpkg-old", "evil.sh", "50.evil.x-1", "A.b-c", "a.B-c", "x.dpkg-tmp", "x~",
+		"a.rpmsave-x", "a b", "x.-y", "a--b", "-a", "-", "x.ucf-old", "9.9-9", "x-", "é",
+	}
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for option, lsb := range map[string]bool{"--lsbsysinit": true, "--exit-on-error": false} {
+		out, err := exec.CommandContext(t.Context(), program, option, "--list", directory).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if runs := strings.Contains(string(out), directory+"/"+name+"\n"); runs != isRunPart(name, lsb) {
+				t.Errorf("%s %q: %v", option, name, runs)
+			}
+		}
+	}
+	root := testenv.Plant(t, map[string]string{"var/lib/dpkg/status": "", "etc/update-motd.d/00.evil-a": "/opt/a\n", "etc/update-motd.d/A_b": "/opt/b\n", "etc/cron.daily/00.evil-a": "/opt/a\n"})
+	for _, name := range []string{"update-motd.d/00.evil-a", "update-motd.d/A_b", "cron.daily/00.evil-a"} {
+		if err := os.Chmod(filepath.Join(root, "etc", name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	on := map[string]bool{}
+	for _, e := range surveyed(t, root, nil).Entries {
+		on[e.File] = *e.Enabled
+	}
+	if diff := cmp.Diff(map[string]bool{"/etc/update-motd.d/00.evil-a": true, "/etc/update-motd.d/A_b": false, "/etc/cron.daily/00.evil-a": false}, on); diff != "" {
 		t.Error(diff)
 	}
 }

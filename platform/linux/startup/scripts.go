@@ -21,6 +21,7 @@ type scriptDir struct {
 	when    string
 	suffix  string // of those that are; "" is any
 	parts   bool   // by run-parts(8), which takes only some names
+	lsb     bool   // those that it takes with --lsbsysinit
 	sourced bool   // read by a shell, so that they need not be executable
 }
 
@@ -44,7 +45,7 @@ var scriptDirs = slices.Concat(
 	eachRoot(scriptDir{kind: startup.Generator, path: "/systemd/user-generators", when: "login"}),                                    // systemd.generator(7)
 	eachRoot(scriptDir{kind: startup.Generator, path: "/systemd/system-environment-generators", when: "boot"}),                       // systemd.environment-generator(7)
 	eachRoot(scriptDir{kind: startup.Generator, path: "/systemd/user-environment-generators", when: "login"}),                        // systemd.environment-generator(7)
-	within(scriptDir{kind: startup.LoginScript, path: "/etc", when: "login", parts: true}, "update-motd.d"),                          // update-motd(5)
+	within(scriptDir{kind: startup.LoginScript, path: "/etc", when: "login", parts: true, lsb: true}, "update-motd.d"),               // update-motd(5), pam_motd(8) of Debian
 	within(scriptDir{kind: startup.LoginScript, path: "/etc/X11", when: "graphical login", sourced: true}, "Xsession.d", "Xreset.d"), // Xsession(5)
 	within(scriptDir{kind: startup.LoginScript, path: "/etc/X11/xinit", when: "graphical login"}, "xinitrc.d"),                       // xinit(1)
 	within(scriptDir{kind: startup.LoginScript, path: "/etc/gdm3", when: "graphical login"}, displayStages...),                       // documentation of GDM
@@ -157,7 +158,7 @@ func (s *survey) script(d scriptDir, name string) {
 	if !ok {
 		return
 	}
-	enabled := (d.sourced || f.meta.Mode&0o111 != 0) && (!d.parts || !s.debian() || runParts.Get().MatchString(path.Base(name)))
+	enabled := (d.sourced || f.meta.Mode&0o111 != 0) && (!d.parts || !s.debian() || isRunPart(path.Base(name), d.lsb))
 	programs := scriptPrograms
 	if d.sourced {
 		programs = sourcedPrograms
