@@ -255,3 +255,14 @@ func TestUnitsOfTheSystemThatTargetsStartAreTold(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Where a link leads out of reach, what it may have started is not said to be off.
+func TestUnitsThatALinkOutOfReachMayStartAreUnknown(t *testing.T) {
+	const dir, text = ".config/systemd/user/", "[Service]\nExecStart=/opt/x\n"
+	for link, want := range map[string]string{dir + "default.target.wants": "?", dir + "default.target.d": "?", dir + "default.target.d/x.conf": "?", dir + "al.service": "?", dir + "x.target": "?", ".bashrc": "!", ".config/autostart": "!"} {
+		got := inHome(t, map[string]string{dir + "x.service": text}, map[string]string{link: "/home/mira/w"})
+		if diff := cmp.Diff(map[string]string{dir + "x.service": "user_unit x.service" + want + " /opt/x", "/home/mira/" + link: " unread path escapes from parent"}, got); diff != "" {
+			t.Errorf("%s: %s", link, diff)
+		}
+	}
+}

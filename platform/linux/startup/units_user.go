@@ -25,12 +25,12 @@ type manager struct {
 	enabled    map[string]bool
 	wanted     map[string]bool // by files of the user, which may be in effect or not
 	size       int             // of its directories
-	cut        bool            // not all directories were read whole
+	cut        bool            // not all of its directories was read
 }
 
 // take adds the units of a home, or of a runtime directory.
 func (m *manager) take(h *home) {
-	m.cut, m.size = m.cut || h.cut, m.size+h.size()
+	m.cut, m.size = m.cut || h.cut || h.hidesUnits(), m.size+h.size()
 	for unit := range h.enabled {
 		for _, name := range namesOf(unit) {
 			m.enabled[name] = true
@@ -41,6 +41,16 @@ func (m *manager) take(h *home) {
 			m.files[f.name] = f
 		}
 	}
+}
+
+// hidesUnits reports whether something was not read that may say what starts: the home itself, or a name in a directory
+// of units, such as a link to elsewhere.
+func (h *home) hidesUnits() bool {
+	return slices.ContainsFunc(h.unread, func(u startup.Unread) bool {
+		return u.Path == h.place || slices.ContainsFunc(h.dirs, func(d homeDir) bool {
+			return d.units() && strings.HasPrefix(u.Path+"/", path.Join(h.place, d.path)+"/")
+		})
+	})
 }
 
 // find returns the file of a unit, in the directory of another if it is there.
