@@ -93,8 +93,20 @@ func udevWords(match []string) []string {
 // udevRun finds the programs of a rule.
 var udevRun = lazyregexp.New(`(?:RUN(?:\{program\})?|PROGRAM|IMPORT\{program\})` + udevValue)
 
-// udevUnits finds the units that a rule has started (systemd.device(5)).
-var udevUnits = lazyregexp.New(`SYSTEMD_WANTS\}` + udevValue)
+// The properties of a device that name units, for the service manager of the system and for those of users
+// (systemd.device(5)).
+const (
+	udevWanted     = "SYSTEMD_WANTS"
+	udevUserWanted = "SYSTEMD_USER_WANTS"
+)
+
+// udevUnits finds the units that a rule has started, and udevFiles the files that properties are taken from (udev(7)).
+var (
+	udevUnits = lazyregexp.New(`(` + udevWanted + `|` + udevUserWanted + `)\}` + udevValue)
+	udevFiles = lazyregexp.New(`IMPORT\{file\}` + udevValue)
+)
+
+var errUdevWants = errors.New("a rule has units started whose names, or the file that they are in, are made up as it is applied")
 
 // joinedLines are the rules of a file of udev: a backslash at the end of a line joins the next, but for that of a comment.
 func joinedLines(text string) (list []string) {
@@ -114,11 +126,33 @@ func joinedLines(text string) (list []string) {
 	return list
 }
 
-// udevWants are the units that rules have the service manager of the system start.
-func (s *survey) udevWants() (units []string) {
+// udevWants are the units that rules have started, by property. Of an instance the template says what is run.
+func (s *survey) udevWants() map[string][]string {
+	units := map[string][]string{}
+	want := func(f file, property string, names []string) {
+		for _, name := range names {
+			units[property] = append(units[property], name)
+			if known, _, _ := strings.Cut(name, "@"); strings.ContainsAny(known, "$%") {
+				s.overlook(f.name, errUdevWants)
+			}
+		}
+	}
 	s.udevRules(func(f file, _ string) {
-		for _, match := range udevUnits.Get().FindAllStringSubmatch(strings.Join(joinedLines(s.text(f)), "\n"), -1) {
-			units = append(units, udevWords(match)...)
+		text := strings.Join(joinedLines(s.text(f)), "\n")
+		for _, match := range udevUnits.Get().FindAllStringSubmatch(text, -1) {
+			want(f, match[1], udevWords(match[1:]))
+		}
+		for _, match := range udevFiles.Get().FindAllStringSubmatch(text, -1) {
+			name := strings.Join(udevWords(match), " ")
+			if strings.ContainsAny(name, "$%") {
+				s.overlook(f.name, errUdevWants)
+			} else if of, ok := s.open(name); ok {
+				unitfile.Variables(s.text(of), func(property, value string) {
+					if property == udevWanted || property == udevUserWanted {
+						want(of, property, strings.Fields(value))
+					}
+				})
+			}
 		}
 	})
 	return units

@@ -91,8 +91,9 @@ func (s *survey) units() {
 	system, user := newUnitSet(systemSpecifiers()), newUnitSet(commonSpecifiers())
 	s.scan(system, systemUnits)
 	s.scan(user, userUnits)
-	system.start(started, s.udevWants(), s.kernelWants(), s.busWants(systemBus))
-	user.start(startedForUsers, s.busWants(sessionBus))
+	wants := s.udevWants()
+	system.start(started, wants[udevWanted], s.kernelWants(), s.busWants(systemBus))
+	user.start(startedForUsers, wants[udevUserWanted], s.busWants(sessionBus))
 	s.unitEntries(system, "")
 	s.unitEntries(user, startup.UserUnit)
 	s.forSystem, s.forUsers = system, user

@@ -335,3 +335,27 @@ func TestMountsTellThePrograms(t *testing.T) {
 		t.Errorf("%v", on)
 	}
 }
+
+// Rules of udev have units started by properties, which may come from a file; where their names are not known, that is told.
+func TestUnitsThatRulesOfUdevStartAreTold(t *testing.T) {
+	const service = "[Service]\nExecStart=/opt/x\n"
+	files := map[string]string{
+		"etc/passwd":                  "",
+		"etc/udev/rules.d/10-a.rules": "ENV{SYSTEMD_WANTS}+=\"a.service b@$name.service\", ENV{SYSTEMD_USER_WANTS}=e\"c\\x2eservice\"\nIMPORT{file}=\"/opt/props\"\n",
+		"opt/props":                   "SYSTEMD_WANTS='d.service'\nX=$y\n",
+	}
+	for _, name := range []string{"system/a", "system/b@", "user/c", "system/d", "system/idle", "user/idle"} {
+		files["usr/lib/systemd/"+name+".service"] = service
+	}
+	root := testenv.Plant(t, files)
+	want := map[string]bool{"a.service": true, "b@$name.service": true, "c.service": true, "d.service": true}
+	if diff := cmp.Diff(want, enabled(t, root)); diff != "" || len(surveyed(t, root, nil).Unseen) != 0 {
+		t.Errorf("%s, %v", diff, surveyed(t, root, nil).Unseen)
+	}
+	for _, rule := range []string{`ENV{SYSTEMD_WANTS}="$env{X}"`, `ENV{SYSTEMD_USER_WANTS}+="%k.service"`, `IMPORT{file}="/run/$name"`, `IMPORT{file}="/opt/props"`} {
+		unseen := surveyed(t, testenv.Plant(t, map[string]string{"etc/udev/rules.d/x.rules": rule + "\n", "opt/props": "SYSTEMD_WANTS=$x.service\n"}), nil).Unseen
+		if len(unseen) != 1 || !errors.Is(unseen[0].Err, errUdevWants) {
+			t.Errorf("%s: %v", rule, unseen)
+		}
+	}
+}
