@@ -27,6 +27,7 @@ type unit struct {
 	accepts          bool     // the socket starts an instance for each connection
 	source           string   // the file that a generator made it from
 	user             string
+	root             root
 	mounts, fsType   string            // what a mount unit mounts, and as which type of file system
 	wants            []string          // units that it has started with it
 	foreign          bool              // it has settings that [generated] does not list
@@ -157,6 +158,8 @@ func (u *unit) read(unitName, text string) {
 			u.activates = u.expand([]string{value})[0]
 		case name == "Accept":
 			u.accepts = slices.Contains([]string{"1", "yes", "y", "true", "t", "on"}, strings.ToLower(value))
+		case slices.Contains(rootSettings, name):
+			u.root.read(name, u.expand(unitfile.Words(value)))
 		case name == "What":
 			u.mounts = u.expand([]string{value})[0]
 		case name == "Type" && own == "Mount":
@@ -181,7 +184,8 @@ func (u unit) programs(sh *shellscript.Reader) ([]string, error) {
 			}
 		}
 	}
-	return shellscript.Once(append(list, loaded...)), sh.Err()
+	list, err := u.root.placed(append(list, loaded...))
+	return list, cmp.Or(err, sh.Err())
 }
 
 // loadedBy returns what the variables of a file make programs load or run.

@@ -401,17 +401,27 @@ func (s *survey) programs(u unit) ([]string, error) {
 	sh := shellscript.NewReader(u.size)
 	loaded, unread := s.variables(u, sh)
 	list, err := u.programs(sh)
+	for i, name := range loaded {
+		loaded[i] = u.root.place(name)
+	}
 	if u.source != fstab || !strings.HasPrefix(u.fragment, generatedUnits) {
 		list = append(list, s.mountHelpers(u.mounts, u.fsType, sh)...)
 	}
 	return shellscript.Once(append(list, loaded...)), cmp.Or(unread, err)
 }
 
+// instanceSpecifier takes out those that a template has no value for, of which nothing is run.
+var instanceSpecifier = strings.NewReplacer("%i", "", "%I", "")
+
 // variables returns what the variables in files of a unit make its programs load or run, for which sh then has the
 // directories that they are looked for in.
 func (s *survey) variables(u unit, sh *shellscript.Reader) (list []string, err error) {
 	for _, pattern := range u.environmentFiles {
-		names, unread := s.matches(strings.TrimPrefix(pattern, "-"))
+		pattern = u.expand([]string{strings.TrimPrefix(pattern, "-")})[0]
+		names, unread := s.matches(pattern)
+		if strings.Contains(instanceSpecifier.Replace(pattern), "%") {
+			unread = errPattern
+		}
 		err = cmp.Or(err, unread)
 		for _, name := range names {
 			f, ok := s.open(name)

@@ -359,3 +359,36 @@ func TestUnitsThatRulesOfUdevStartAreTold(t *testing.T) {
 		}
 	}
 }
+
+// A unit may see other files than the system has: those are told.
+func TestUnitsTellTheFilesThatTheyRun(t *testing.T) {
+	for settings, want := range map[string]string{
+		"BindReadOnlyPaths=/tmp/evil:/usr/bin/true":                              "/tmp/evil",
+		"BindPaths=-/tmp/bin:/usr/bin:rbind /srv/data:/srv/other /run/x":         "/tmp/bin/true /tmp/bin",
+		"BindPaths=/tmp/bin:/usr/bin\nBindReadOnlyPaths=/opt/true:/usr/bin/true": "/opt/true /tmp/bin",
+		"BindPaths=/tmp/bin:/usr/bin\nBindReadOnlyPaths=\nBindPaths=/usr:/usr":   "/usr/bin/true",
+		"BindPaths=/tmp/bin:/usr/b":                                              "/usr/bin/true /tmp/bin",
+		"BindPaths=\"/tmp/a b:/usr/lib/x.so\"":                                   "/usr/bin/true /tmp/a b",
+		"BindPaths=%T/all:/":                                                     "/tmp/all/usr/bin/true",
+		"RootDirectory=/srv/root":                                                "/srv/root/usr/bin/true",
+		"RootDirectory=-%T/root\nBindPaths=/opt/own:/usr/bin":                    "/opt/own/true /opt/own",
+		"RootDirectory=/":                                                        "/usr/bin/true",
+		"RootImage=/srv/x.raw":                                                   "/srv/x.raw",
+		"ExtensionImages=-/srv/e.raw:root:noexec\nMountImages=/srv/m.raw:/opt":   "/usr/bin/true /srv/e.raw /srv/m.raw",
+		"ExtensionDirectories=/srv/e":                                            "/usr/bin/true /srv/e",
+		"Environment=LD_PRELOAD=/opt/x.so\nRootDirectory=/srv/root":              "/srv/root/usr/bin/true /srv/root/opt/x.so",
+		"EnvironmentFile=/etc/%N.env\nRootDirectory=/srv/root":                   "/srv/root/usr/bin/true /srv/root/opt/%N.so",
+		"[X-a]\nRootDirectory=/srv/root":                                         "/usr/bin/true",
+	} {
+		got := unitPrograms(t, map[string]string{"etc/systemd/system/a.service": "[Service]\nExecStart=/usr/bin/true\n" + settings + "\n", "etc/a.env": "LD_PRELOAD=/opt/%N.so\n"}, nil)["a.service"]
+		if got != want {
+			t.Errorf("%q: %s, want %s", settings, got, want)
+		}
+	}
+	for settings, want := range map[string]error{"RootImage=/srv/x.raw": errImage, "EnvironmentFile=/etc/%H": errPattern, "EnvironmentFile=-/etc/%i": nil, "RootDirectory=/srv/root": nil} {
+		unseen := surveyed(t, testenv.Plant(t, map[string]string{"etc/systemd/system/a@.service": "[Service]\nExecStart=/usr/bin/true\n" + settings + "\n"}), nil).Unseen
+		if len(unseen) > 1 || (len(unseen) == 1) != (want != nil) || want != nil && !errors.Is(unseen[0].Err, want) {
+			t.Errorf("%q: %v", settings, unseen)
+		}
+	}
+}
