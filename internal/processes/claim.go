@@ -50,6 +50,7 @@ const (
 	PlaceDetached  Place = "from a file system that neither the system nor the process has mounted"
 	PlaceTemporary Place = "from a folder for temporary files that its user mounted elsewhere"
 	PlaceUnknown   Place = "from a place that its user made impossible to look up"
+	PlaceTooLong   Place = "from a path that is too long to be looked up"
 )
 
 // Mounts says in whose mount namespace a process is, where its paths lead elsewhere than here.
@@ -298,7 +299,7 @@ func (c Claim) LeavesNoFile() bool {
 	switch {
 	case c.inMemory():
 		return !c.Unmapped || c.Mounts != MountsOfContainer
-	case c.Place == PlaceMemory, c.Place == PlaceDetached, c.Place == PlaceUnknown:
+	case c.Place == PlaceMemory, c.Place == PlaceDetached, c.Place == PlaceUnknown, c.Place == PlaceTooLong:
 		return true
 	default:
 		return c.Removed && (c.Place == PlaceTemporary || strings.HasPrefix(c.Program, "/dev/") || inTemporary(c.Program))

@@ -75,6 +75,27 @@ func TestAMountOfAUserHidesNoProgramThatIsGone(t *testing.T) {
 	}
 }
 
+// A path that is too long hides no program, and nobody is told that it is in memory.
+func TestAProgramAtAPathThatIsTooLongIsToldAsThat(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	testenv.TmpOnDisk(t, "x")
+	const descend = `cd /tmp/x; d=$(printf %0200d 0); for i in $(seq 25); do mkdir -p $d; cd -P ./$d; done; rm -f job; cp /bin/sleep job; ./job 600 >/dev/null & p=$!; while readlink /proc/$p/exe >&2; do :; done 2>/dev/null; `
+	for what, c := range map[string]struct{ script, says string }{
+		"present": {descend + `echo; wait`, "/(a path of more than 4,095 bytes), called job, from a path that is too long to be looked up"},
+		"removed": {descend + `rm job; echo; wait`, "/(a path of more than 4,095 bytes) (deleted), called job, from a path that is too long to be looked up"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			shellAs(t, 33, c.script)
+			f := here(t, "processes.program_gone")
+			if f.Status != audit.Fail || len(f.Evidence) != 1 || !strings.HasSuffix(f.Evidence[0], "/exe: "+c.says) || f.Owners[0] != "33" {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
 // What the kernel shows in the place of a program, as any user can have it do, is not what runs.
 func TestAProgramThatIsOnlyShownIsGone(t *testing.T) {
 	if !testenv.Isolated(t) {

@@ -31,7 +31,7 @@ func processChecks() []check {
 			ID: "processes.program_gone", Name: "Running programs whose file is gone", Severity: audit.High, Weight: 6, Unusual: true,
 			Reference:   "Lynis FILE-6354, MITRE ATT&CK T1070.004",
 			Description: "A program that removed its own file hides; one that an update replaced still has the holes that the update closed.",
-			Formula:     "PASS when each running program is the file that it was started from, or the copy of itself that runc or crun runs. FAIL for one that runs from memory, whatever file the kernel was made to show for it or dynamic loader runs it, that was removed from a folder for temporary files, whatever its user has mounted that as, or that is on a file system of its user's that is in memory or mounted nowhere. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",
+			Formula:     "PASS when each running program is the file that it was started from, or the copy of itself that runc or crun runs. FAIL for one that runs from memory, whatever file the kernel was made to show for it or dynamic loader runs it, that was removed from a folder for temporary files, whatever its user has mounted that as, or that is on a file system of its user's that is in memory or mounted nowhere, or whose path is too long to be looked up. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",
 		}, Run: deletedPrograms, Limit: looksCheckLimit},
 	}
 }

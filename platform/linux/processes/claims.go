@@ -337,6 +337,7 @@ func (l *look) tell(c processes.Claim) error {
 // its files are. Where its memory is kept from being read, what is known otherwise is told.
 func (l *look) verdict(c processes.Claim) (processes.Disguise, string, error) {
 	unmapped, unread := l.proc.Unmapped(c.PID)
+	c.Place = placeOf(c.Program)
 	if c.Unmapped = unmapped; c.Plain() {
 		return processes.NoDisguise, "", unread
 	}

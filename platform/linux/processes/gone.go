@@ -56,7 +56,7 @@ func (s *Source) gone(thread int, face procfs.Face, mounts map[uint64]bool) (c p
 	}
 	here := face.Mount == 0 || mounts[face.Mount]
 	unmapped, unread := s.proc.Unmapped(thread)
-	if here && !unmapped && !strings.HasSuffix(face.Program, " (deleted)") && !daemons.Load(face.Program) {
+	if here && !unmapped && !strings.HasSuffix(face.Program, " (deleted)") && !procfs.IsTooLong(face.Program) && !daemons.Load(face.Program) {
 		return c, false, unread
 	}
 	if c, err = s.lasting(c); err != nil {

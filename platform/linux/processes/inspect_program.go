@@ -179,9 +179,10 @@ func (s *Source) claim(c processes.Claim, owner int) (processes.Claim, error) {
 		c.Mounts = s.mountsOf(c)
 	}
 	c.Login = s.loggedIn(c)
+	c.Place = placeOf(c.Program)
 	c.Replaced = c.Removed && gone == nil && filepath.IsAbs(c.Program) && (c.Mounts == processes.MountsHere || there.UID == runs.UID)
 	c.Deployed = c.Replaced && s.deployed(c)
-	if c.Apart = s.canHaveMounted(c); c.Apart {
+	if c.Apart = s.canHaveMounted(c); c.Apart && c.Place == "" {
 		c.Place = s.place(c, runs)
 	}
 	return s.named(c, runs, owner), nil

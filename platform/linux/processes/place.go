@@ -35,6 +35,14 @@ func (s *Source) mountsHere() map[uint64]bool {
 	return numbers
 }
 
+// placeOf is what the path of a program alone says.
+func placeOf(program string) processes.Place {
+	if procfs.IsTooLong(program) {
+		return processes.PlaceTooLong
+	}
+	return ""
+}
+
 // place says where the file of a program is, by the mount that the kernel has it in. No name is followed:
 // all of them may be the user's.
 func (s *Source) place(c processes.Claim, runs procfs.Held) processes.Place {

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -100,6 +101,12 @@ func (fs FS) readlink(parts ...string) (string, error) {
 // TooLong stands for a path of more than 4,095 bytes: the kernel names none in the links of a process (do_proc_readlink() in
 // its fs/proc/base.c).
 const TooLong = "/(a path of more than 4,095 bytes)"
+
+// maxPath is how long a path may be that the kernel names, in bytes.
+const maxPath = 4095
+
+// IsTooLong reports whether a link stands for such a path.
+func IsTooLong(link string) bool { return strings.TrimSuffix(link, deletedMark) == TooLong }
 
 // deletedMark ends the link of a file that has no name any more (proc_pid_fd(5)).
 const deletedMark = " (deleted)"

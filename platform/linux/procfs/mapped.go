@@ -102,12 +102,12 @@ func (f FS) openMaps(pid int) (*os.File, error) {
 
 // lacks reports that code is mapped (proc_pid_maps(5)), and nothing of a file. Without any code a program
 // has yet to begin. The path is compared, not the device and the inode: of a file in an overlay or a subvolume
-// these are others in maps than elsewhere.
+// these are others in maps than elsewhere. Which of the paths that are too long the program has is not known: any will do.
 func lacks(maps io.Reader, file string) (bool, error) {
 	found, code := false, false
 	file = strings.ReplaceAll(file, "\n", `\012`) // as maps has it
 	err := eachMapping(maps, func(m mapping) bool {
-		found = string(m.path) == file
+		found = string(m.path) == file || IsTooLong(file) && len(m.path) > maxPath
 		code = code || m.runs() && string(m.path) != "[vsyscall]" // which every process has
 		return !found
 	})

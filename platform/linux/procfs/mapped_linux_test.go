@@ -32,17 +32,20 @@ func TestWhatAProgramMapsOfItsFile(t *testing.T) {
 		want       bool
 		err        error
 	}{
-		"its code":                       {mapsOfSleep + mapsOfMemory + mapsOfAll, "/usr/bin/sleep", false, nil},
-		"another file":                   {mapsOfSleep + mapsOfMemory + mapsOfAll, "/usr/bin/sleepy", true, nil},
-		"another file, removed":          {mapsOfSleep, "/usr/bin/sleep (deleted)", true, nil},
-		"memory alone":                   {mapsOfMemory + mapsOfAll, "/usr/bin/sleep", true, nil},
-		"its data, as of a packed file":  {"7f0000000000-7f0000001000 r--p 00000000 fe:00 7    /opt/packed\n" + mapsOfMemory, "/opt/packed", false, nil},
-		"nothing that could run":         {"7ffe807fd000-7ffe8081e000 rw-p 00000000 00:00 0    [stack]\n" + mapsOfAll, "/usr/bin/sleep", false, nil},
-		"nothing":                        {"", "/usr/bin/sleep", false, nil},
-		"memory that is called so":       {"7f0000000000-7f0000001000 rwxp 00000000 00:00 0    [anon:/usr/bin/sleep]\n", "/usr/bin/sleep", true, nil},
-		"blanks and a line end":          {"400000-401000 r-xp 00000000 fe:00 7    /opt/a b\\012c\n", "/opt/a b\nc", false, nil},
-		"after a line that is very long": {"300000-301000 r-xp 00000000 fe:00 7    /" + strings.Repeat("d/", 2*mapsBuffer) + "\n" + mapsOfSleep, "/usr/bin/sleep", false, nil},
-		"more than is looked at":         {strings.Repeat(mapsOfMemory, maxMaps/len(mapsOfMemory)+1) + mapsOfSleep, "/usr/bin/sleep", false, errManyMappings},
+		"its code":                               {mapsOfSleep + mapsOfMemory + mapsOfAll, "/usr/bin/sleep", false, nil},
+		"another file":                           {mapsOfSleep + mapsOfMemory + mapsOfAll, "/usr/bin/sleepy", true, nil},
+		"another file, removed":                  {mapsOfSleep, "/usr/bin/sleep (deleted)", true, nil},
+		"memory alone":                           {mapsOfMemory + mapsOfAll, "/usr/bin/sleep", true, nil},
+		"its data, as of a packed file":          {"7f0000000000-7f0000001000 r--p 00000000 fe:00 7    /opt/packed\n" + mapsOfMemory, "/opt/packed", false, nil},
+		"nothing that could run":                 {"7ffe807fd000-7ffe8081e000 rw-p 00000000 00:00 0    [stack]\n" + mapsOfAll, "/usr/bin/sleep", false, nil},
+		"nothing":                                {"", "/usr/bin/sleep", false, nil},
+		"memory that is called so":               {"7f0000000000-7f0000001000 rwxp 00000000 00:00 0    [anon:/usr/bin/sleep]\n", "/usr/bin/sleep", true, nil},
+		"blanks and a line end":                  {"400000-401000 r-xp 00000000 fe:00 7    /opt/a b\\012c\n", "/opt/a b\nc", false, nil},
+		"after a line that is very long":         {"300000-301000 r-xp 00000000 fe:00 7    /" + strings.Repeat("d/", 2*mapsBuffer) + "\n" + mapsOfSleep, "/usr/bin/sleep", false, nil},
+		"one of a path that is too long":         {"300000-301000 r-xp 00000000 fe:00 7    /" + strings.Repeat("d/", 2048) + "\n", TooLong, false, nil},
+		"one that was removed, and is very long": {"300000-301000 r-xp 00000000 fe:00 7    /" + strings.Repeat("d/", 2*mapsBuffer) + "\n", TooLong + " (deleted)", false, nil},
+		"none of a path that is too long":        {"300000-301000 r-xp 00000000 fe:00 7    /" + strings.Repeat("d", 4094) + "\n", TooLong, true, nil},
+		"more than is looked at":                 {strings.Repeat(mapsOfMemory, maxMaps/len(mapsOfMemory)+1) + mapsOfSleep, "/usr/bin/sleep", false, errManyMappings},
 	} {
 		if got, err := lacks(strings.NewReader(c.maps), c.file); got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: %t, %v", what, got, err)
