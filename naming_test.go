@@ -77,7 +77,7 @@ var readers = map[string]struct {
 	others map[string]string // packages that name the file and do not parse it, with the reason
 }{
 	"mountinfo":   {"platform/linux/mounts", nil},
-	"passwd":      {"internal/userdb", map[string]string{"internal/logins": "names the program that changes passwords"}},
+	"passwd":      {"internal/userdb", map[string]string{"internal/logins": "names the program that changes passwords", "platform/linux/services": "names the database that it has getent ask"}},
 	"os-release":  {"platform/linux/release", nil},
 	"machine-id":  {"platform/linux/release", nil},
 	"resolv.conf": {"platform/linux/resolvconf", map[string]string{"internal/host/local": "says where they are configured"}},

@@ -37,6 +37,8 @@ func (shop) Ancestry() (services.Ancestry, error) { return services.Ancestry{}, 
 
 func (shop) TestConfiguration(context.Context, services.Unit) *services.ConfigTest { return nil }
 
+func (shop) Obstacles(context.Context, services.Unit) ([]services.Obstacle, error) { return nil, nil }
+
 func (shop) Use(context.Context, services.Unit) (services.Use, error) { return services.Use{}, nil }
 
 func (s shop) Unit(_ context.Context, name string) (services.Unit, error) {

@@ -112,7 +112,7 @@ var table = []Info{
 	{ServiceMasked, ExitFailed, "The unit of systemd is masked: its administrator has made starting it impossible.", "If it is meant to run, unmask it first with: systemctl unmask NAME"},
 	{ServiceInactive, ExitFailed, "The service is neither running nor failed nor enabled; restarting it would start a service that is switched off.", "If it is wanted, start it by hand with systemctl start NAME, on macOS with sudo launchctl kickstart DOMAIN/LABEL, enabled and loaded before."},
 	{RestartFailed, ExitFailed, "The service did not come back, or did not stay up.", "Look at its last log lines, in log, fix what they name, then restart it."},
-	{BrokenConfiguration, ExitRefused, "The service runs, and would not come back from a restart: its own test of its configuration fails.", "Repair the line that the message names, then restart it."},
+	{BrokenConfiguration, ExitRefused, "The service runs, and would not come back from a restart: its own test of its configuration fails, or what its start needs is missing.", "Repair what the message names, then restart it."},
 	{WebhookFailed, ExitFailed, "The telemetry was not delivered, and it is not kept.", "Look at what the message says of the receiver, then send it again."},
 	{WebhookQueued, ExitQueued, "The telemetry was not delivered yet; it is kept on this machine and sent next time, oldest first.", "Nothing is lost; once the receiver answers again, send what waits with: sudo sentinel --report"},
 	{JournalFailed, ExitFailed, "The journal cannot be written, or it was tampered with; without a record nothing is changed.", "Make /var/log/sentinel writable for root with room to spare, then check it with: sudo sentinel --verify-journal"},

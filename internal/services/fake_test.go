@@ -22,6 +22,9 @@ type fake struct {
 	logErr error
 	tested *ConfigTest
 
+	obstacles   []Obstacle
+	obstacleErr error
+
 	suspects [][]string
 	unseen   int
 	uses     []Use // in turn; the last one stays
@@ -162,6 +165,10 @@ func (f *fake) Log(context.Context, Unit, time.Time, int) ([]LogLine, error) {
 func (f *fake) TestConfiguration(context.Context, Unit) *ConfigTest {
 	f.called("test")
 	return f.tested
+}
+
+func (f *fake) Obstacles(context.Context, Unit) ([]Obstacle, error) {
+	return f.obstacles, f.obstacleErr
 }
 
 func (f *fake) Suspects(context.Context) ([][]string, int, error) {

@@ -40,6 +40,7 @@ type Restart struct {
 	manager Manager
 	unit    Unit
 	asked   string
+	doubts  string // why it may not come back
 	tested  string // what the test of its configuration said
 	limit   time.Duration
 	settle  time.Duration // how long a service must stay up
@@ -82,7 +83,10 @@ func PlanRestart(ctx context.Context, source Source, o Options) (*Restart, error
 	}
 	p := planner{kind: kind, manager: manager, options: o, what: "its restart"}
 	unit, err := p.check(ctx, name)
-	var tested string
+	var doubts, tested string
+	if err == nil {
+		doubts, err = p.checkObstacles(ctx, unit)
+	}
 	if err == nil {
 		tested, err = p.testConfiguration(ctx, unit)
 	}
@@ -91,7 +95,7 @@ func PlanRestart(ctx context.Context, source Source, o Options) (*Restart, error
 		return nil, err
 	}
 	r := &Restart{
-		kind: kind, manager: manager, unit: unit, tested: tested, grace: kind.CrashGrace, others: p.others,
+		kind: kind, manager: manager, unit: unit, doubts: doubts, tested: tested, grace: kind.CrashGrace, others: p.others,
 		limit: cmp.Or(o.Limit, DefaultLimit), settle: cmp.Or(o.Settle, DefaultSettle),
 	}
 	if name != unit.Name {
@@ -122,7 +126,7 @@ func (r *Restart) Summary() string {
 	if r.asked != "" {
 		alias = ", which is the real name of " + r.asked + ","
 	}
-	return r.unit.Name + alias + " (" + state + ") would be restarted." + r.others.Sentence("It") + r.unit.Hosted + r.before() + r.tested + r.unit.Stale
+	return r.unit.Name + alias + " (" + state + ") would be restarted." + r.others.Sentence("It") + r.unit.Hosted + r.before() + r.doubts + r.tested + r.unit.Stale
 }
 
 // check reads the service and applies every rule, the most serious first.

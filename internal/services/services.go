@@ -106,6 +106,12 @@ type ConfigTest struct {
 	Lines   []string // what it printed, not sanitized
 }
 
+// An Obstacle keeps a service from being started as things are.
+type Obstacle struct {
+	Why  string // a clause: "its program /usr/bin/x is missing"
+	Sure bool   // nothing that the service runs or leaves behind changes it
+}
+
 // Why a manager has no state of a service that is installed, as Sub of a [Unit].
 const (
 	NotLoaded   = "not loaded"
@@ -164,6 +170,8 @@ type Manager interface {
 	// TestConfiguration has the program of a service test its configuration; nil where there is no
 	// such test that is safe to run.
 	TestConfiguration(ctx context.Context, u Unit) *ConfigTest
+	// Obstacles lists what would keep a service from being started, as far as that is looked at.
+	Obstacles(ctx context.Context, u Unit) ([]Obstacle, error)
 	Inspector
 	// Close ends the connection.
 	Close()

@@ -100,3 +100,8 @@ func (m *manager) FirstRestart(context.Context, string) (time.Time, error) { ret
 // TestConfiguration implements [services.Manager]. What runs on a Mac is not installed where root alone
 // can write.
 func (m *manager) TestConfiguration(context.Context, services.Unit) *services.ConfigTest { return nil }
+
+// Obstacles implements [services.Manager]. What a job of launchd needs is not looked at.
+func (m *manager) Obstacles(context.Context, services.Unit) ([]services.Obstacle, error) {
+	return nil, nil
+}
