@@ -124,13 +124,14 @@ func (m *manager) Restart(ctx context.Context, name string, others []string) (<-
 }
 
 // forgetStarts has systemd forget how often it has started a unit, but not the unit: one that is off stays in memory for
-// its failure alone, and one that is not in a file, or not as it is there, would be lost.
+// its failure alone, and one that is not in a file, or not as it is there, would be lost. The mark of a failure goes with
+// the count; where no limit can be reached it stays until the start, which systemd may yet reject.
 func (m *manager) forgetStarts(ctx context.Context, unit string) error {
 	p, err := m.conn.GetUnitPropertiesContext(ctx, unit)
 	if err != nil {
 		return known(err)
 	}
-	if p["ActiveState"] == "failed" && (p["Transient"] == true || p["NeedDaemonReload"] == true) {
+	if p["ActiveState"] == "failed" && (p["Transient"] == true || p["NeedDaemonReload"] == true || !startLimited(p, moment(p, "StateChangeTimestamp"))) {
 		return nil
 	}
 	return known(m.conn.ResetFailedUnitContext(ctx, unit))

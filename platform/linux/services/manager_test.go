@@ -441,6 +441,33 @@ func TestRestartOfAServiceWhoseFileHasChanged(t *testing.T) {
 	}
 }
 
+// The mark of a failure is all that tells of it. Where no limit of starts can be reached, it is let alone.
+func TestARestartThatSystemdRejectsLeavesTheMarkOfAFailure(t *testing.T) {
+	if !testenv.Booted(t, nil) {
+		return
+	}
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.WriteFile("/etc/systemd/system/"+name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const unlimited = "[Unit]\nStartLimitIntervalSec=0\n"
+	const fails = "[Service]\nExecStart=/bin/false\n" + install
+	write("failing.service", unlimited+fails)
+	prepare(t, []string{"daemon-reload", "enable --quiet failing.service", "start failing"})
+	testenv.WaitFor(t, "the service has failed", func() bool { return exec.Command("systemctl", "--quiet", "is-failed", "failing").Run() == nil })
+	write("failing.service", unlimited+"Requires=loop.service\nAfter=loop.service\n"+fails)
+	write("loop.service", "[Unit]\nRequires=failing.service\nAfter=failing.service\n"+sleeps)
+	prepare(t, []string{"daemon-reload"})
+	if _, err := restart(t.Context(), t, services.Options{Name: "failing"}); code(err) != fault.RestartFailed || !errors.Is(err, services.ErrRejected) {
+		t.Errorf("%v", err)
+	}
+	if state := show(t, "ActiveState", "failing"); state != "failed" {
+		t.Errorf("it is %s", state)
+	}
+}
+
 // A user other than root goes over the bus: the plan is the same, the restart is
 // not allowed.
 func TestRestartByOthers(t *testing.T) {

@@ -54,7 +54,7 @@ func (m *manager) Unit(ctx context.Context, name string) (services.Unit, error) 
 		return services.Unit{}, known(failed)
 	}
 	service(own, &u)
-	if startLimited(p, u) {
+	if startLimited(p, u.Started) {
 		u.BackAfterKill, u.BackAfterTerm = false, false
 	}
 	u.Hosted, u.HostedUnits = m.hosted(u)
@@ -193,10 +193,10 @@ func service(p properties, u *services.Unit) {
 }
 
 // startLimited reports whether one more start may be one too many (StartLimitBurst= of systemd.unit(5)). How many there
-// were, those by hand among them, is not told; when the last one was is.
-func startLimited(p properties, u services.Unit) bool {
+// were, those by hand among them, is not told; when the last one was is, or at the latest can have been.
+func startLimited(p properties, last time.Time) bool {
 	interval := value[uint64](p, "StartLimitIntervalUSec")
-	return value[uint32](p, "StartLimitBurst") > 0 && uint64(max(time.Since(u.Started).Microseconds(), 0)) < interval
+	return value[uint32](p, "StartLimitBurst") > 0 && uint64(max(time.Since(last).Microseconds(), 0)) < interval
 }
 
 // actions returns the actions that systemd takes on the system when a unit ends. Before version 236
