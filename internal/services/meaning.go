@@ -97,6 +97,9 @@ func (k *Kind) trouble(u Unit) string {
 func (i *inspection) summary(u Unit, s Service) string {
 	var text strings.Builder
 	text.WriteString(i.condition(u))
+	if u.Fileless && on(u) {
+		text.WriteString(" It has no unit file any more, so that it cannot be started again.")
+	}
 	if needs := inNeeds(s.FailedNeeds); needs != "" && !isUp(u) {
 		text.WriteString(" It needs what is not well: " + needs)
 	}

@@ -17,14 +17,16 @@ type Unit struct {
 	Name    string   // the real one, where it was asked for by an alias
 	Names   []string // all of them, aliases included
 	Missing bool     // there is no such unit
-	Active  string   // active, reloading, inactive, failed, activating, deactivating
-	Sub     string   // in the words of its manager: running, exited, dead, auto-restart, spawn scheduled, ...
-	Waits   bool     // it has died, and its manager waits to start it again
-	Job     string   // what is queued for it: restart, stop, ...; "" for nothing
-	Foreign bool     // it belongs to another person than the one who asks
-	Unmet   bool     // a condition of its last start was not met
-	Service bool     // and not another kind of unit
-	Trigger bool     // it does nothing but start services, as sockets and timers do
+	// Fileless is set for one that is still there, as it runs or has failed, and that no file describes any more.
+	Fileless bool
+	Active   string // active, reloading, inactive, failed, activating, deactivating
+	Sub      string // in the words of its manager: running, exited, dead, auto-restart, spawn scheduled, ...
+	Waits    bool   // it has died, and its manager waits to start it again
+	Job      string // what is queued for it: restart, stop, ...; "" for nothing
+	Foreign  bool   // it belongs to another person than the one who asks
+	Unmet    bool   // a condition of its last start was not met
+	Service  bool   // and not another kind of unit
+	Trigger  bool   // it does nothing but start services, as sockets and timers do
 
 	Unusable error  // why the manager does not start or stop it on request
 	Dormant  error  // why it is not supposed to run, unless it does; nil where it is

@@ -44,6 +44,9 @@ func (m *manager) Unit(ctx context.Context, name string) (services.Unit, error) 
 		return services.Unit{}, known(err)
 	}
 	u := common(p)
+	if files := (startFiles{m.root}); u.Stale != "" && files.missing(u.File) {
+		u.Stale = " Its unit file was removed since systemd read it, and what it said counts until: systemctl daemon-reload"
+	}
 	if u.Job, err = m.job(ctx, p); err != nil {
 		return services.Unit{}, known(err)
 	}
@@ -81,7 +84,7 @@ func (m *manager) job(ctx context.Context, p properties) (string, error) {
 func common(p properties) services.Unit {
 	name := value[string](p, "Id")
 	u := services.Unit{
-		Name: name, Names: value[[]string](p, "Names"), Missing: p["LoadState"] == "not-found", Active: value[string](p, "ActiveState"),
+		Name: name, Names: value[[]string](p, "Names"), Active: value[string](p, "ActiveState"),
 		Sub:     value[string](p, "SubState"),
 		Service: strings.HasSuffix(name, suffix), Trigger: slices.Contains([]string{".socket", ".timer", ".path"}, path.Ext(name)),
 		Unmet:     p["ConditionResult"] == false && value[uint64](p, "ConditionTimestampMonotonic") > 0,
@@ -101,6 +104,8 @@ func common(p properties) services.Unit {
 		RestartedBy: startedBy(p),
 		LogHint:     "More of them: journalctl --unit=" + name,
 	}
+	u.Fileless = p["LoadState"] == "not-found" && u.Active != "inactive"
+	u.Missing = p["LoadState"] == "not-found" && !u.Fileless
 	if value[bool](p, "StopWhenUnneeded") {
 		u.HeldBy = lists(p, "RequiredBy", "RequisiteOf", "WantedBy", "BoundBy", "UpheldBy")
 	}
@@ -130,6 +135,9 @@ func unusable(p properties) error {
 			WithFix("If it is meant to run, unmask it first with: systemctl unmask " + name)
 	case value[bool](p, "RefuseManualStart") || value[bool](p, "RefuseManualStop"): // CanStart is false for it, too
 		return services.Refusal(name, "its unit file does not let it be started or stopped by hand", false)
+	case load == "not-found":
+		return fault.New(fault.RestartFailed, name+" has no unit file any more, so that it cannot be started again; nothing was changed.").
+			WithFix("Bring its unit file back, and have systemd read it with: systemctl daemon-reload")
 	case load != "loaded" || p["CanStart"] == false:
 		return fault.New(fault.RestartFailed, "The unit file of "+name+" cannot be used ("+shown(load)+"); nothing was changed.").
 			WithFix("Find what is wrong with: systemd-analyze verify " + name)
