@@ -108,6 +108,40 @@ func TestWhatOtherUnitsStartAgainDoesNotSurelyStayAway(t *testing.T) {
 	}
 }
 
+// onTheBus have a name there; a call to that of the first one starts it.
+var onTheBus = map[string]string{
+	"called.service": mortal + "Type=simple\nBusName=org.example.Called\n[Install]\nAlias=dbus-org.example.Called.service\n",
+	"silent.service": mortal + "Type=simple\nBusName=org.example.Silent\n",
+	"other.service":  mortal + "Type=simple\nBusName=org.example.Other\n",
+}
+
+func TestWhatACallOnTheBusStartsAgainDoesNotSurelyStayAway(t *testing.T) {
+	if !testenv.Booted(t, onTheBus) {
+		return
+	}
+	testenv.Systemctl(t, true, "enable --quiet called.service")
+	for name, by := range map[string]string{"org.example.Called": "dbus-org.example.Called.service", "org.example.Other": "another.service"} {
+		file := "[D-BUS Service]\nName=" + name + "\nExec=/bin/false\nUser=root\nSystemdService=" + by + "\n"
+		if err := os.WriteFile("/usr/share/dbus-1/system-services/"+name+".service", []byte(file), 0o644); err != nil { // the bus is no root
+			t.Fatal(err)
+		}
+	}
+	testenv.Systemctl(t, true, "start dbus")
+	called := started(t, "called.service")
+	if got, want := kill(t, processes.Target{PID: called}), "called.service may start it again (Restart=no, BusName=org.example.Called);"; got.WillRestart != nil || !strings.HasPrefix(got.RestartNote, want) {
+		t.Errorf("%+v, want %q", got, want)
+	}
+	for _, unit := range []string{"silent.service", "other.service"} {
+		if got := kill(t, processes.Target{PID: started(t, unit)}); got.WillRestart == nil || *got.WillRestart {
+			t.Errorf("%s: %+v", unit, got)
+		}
+	}
+	call := exec.Command("busctl", "call", "--timeout=1", "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "StartServiceByName", "su", "org.example.Called", "0")
+	out, err := call.CombinedOutput() // nobody takes the name
+	t.Logf("%v: %s", err, out)
+	testenv.WaitFor(t, "called.service to run again", func() bool { now := mainPID(t, "called.service"); return now != 0 && now != called })
+}
+
 func show(t *testing.T, unit, property string) string {
 	t.Helper()
 	out, err := exec.Command("systemctl", "show", "--value", "--property="+property, unit).Output()

@@ -40,20 +40,30 @@ func RestartPolicy(ctx context.Context, root, unit string) (processes.RestartPol
 	if err != nil {
 		return processes.RestartPolicy{}, fmt.Errorf("read what starts %s: %w", unit, err)
 	}
+	bus, err := serviceProperty[string](ctx, conn, unit, busName)
+	if err != nil {
+		return processes.RestartPolicy{}, err
+	}
+	if names, _ := others["Names"].([]string); startedByCalls(root, bus, names) {
+		others[busName] = []string{bus}
+	}
 	main, err := serviceProperty[uint32](ctx, conn, unit, "MainPID")
 	policy := doubted(Predict(restart, prevent, success), others)
 	policy.MainPID = int(main)
 	return policy, err
 }
 
+// busName is the setting of a service that is a name on the bus.
+const busName = "BusName"
+
 // maxNamed bounds how many units of a sort a cause names.
 const maxNamed = 3
 
 // doubted leaves it open whether a service stays away that other units may start: those that keep it on, those that
-// start it when something happens, and those that its end starts. Versions of systemd that lack a property have none.
+// start it when something happens, and those that its end starts; and so may a call on the bus. Versions of systemd that lack a property have none.
 func doubted(p processes.RestartPolicy, unit map[string]any) processes.RestartPolicy {
 	var causes []string
-	for _, name := range []string{"UpheldBy", "TriggeredBy", "OnFailure", "OnSuccess"} {
+	for _, name := range []string{"UpheldBy", "TriggeredBy", "OnFailure", "OnSuccess", busName} {
 		if units, ok := unit[name].([]string); ok && len(units) > 0 {
 			causes = append(causes, name+"="+strings.Join(units[:min(len(units), maxNamed)], " "))
 		}
