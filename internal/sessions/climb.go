@@ -177,13 +177,28 @@ func (f *finder) climb(pid int, terminal string) chain {
 	if terminal != "" && f.snapshot.Masters {
 		at := slices.IndexFunc(line, func(pid int) bool { return slices.Contains(f.open(pid).Masters, terminal) })
 		if at < 0 {
-			return chain{}
+			return f.climbFrom(f.serverOf(terminal, pid), pid, line)
 		}
 		leads, line = line[:at], line[at:]
 	} else if terminal != "" && len(line) > 0 {
 		leads, line = line[:1], line[1:] // the shell itself serves nobody
 	}
-	chosen, trusted := f.choose(line, pid)
+	return f.climbOn(pid, pid, leads, line)
+}
+
+// climbFrom goes on with what serves the terminal that a process leads and is not above it; 0 is none. What is let in
+// is that server, since anybody may lead a terminal that is handed to them.
+func (f *finder) climbFrom(server, pid int, leads []int) chain {
+	if server == 0 {
+		return chain{}
+	}
+	return f.climbOn(pid, server, leads, f.ancestry(server))
+}
+
+// climbOn goes up a line of processes, from what serves the terminal that a process leads. first is what the session
+// begins with.
+func (f *finder) climbOn(pid, first int, leads, line []int) chain {
+	chosen, trusted := f.choose(line, first)
 	if chosen == nil {
 		return chain{server: f.lastServer(line)}
 	}

@@ -31,6 +31,7 @@ func Find(ctx context.Context, source Source) (*Model, error) {
 		return nil, err
 	}
 	f := newFinder(ctx, source, snapshot)
+	f.goOn()
 	f.callerUIDs = f.callers().uids
 	for _, s := range f.seeds() {
 		if ctx.Err() != nil {
@@ -108,7 +109,9 @@ type finder struct {
 	around      map[int][]SocketID // connections of the session that a process was started in
 	ways        map[proxy]ways
 	addresses   map[Space]map[netip.Addr]bool // of this machine
-	line        []int                         // this run and its ancestors
+	line        []int                         // this run and its ancestors, and those of what serves their terminal
+	masters     map[string][]int              // what serves which terminal; nil until that is asked for
+	mastersErr  error                         // why some are missing
 	containers  map[netip.Addr]contained      // other hosts that may be one of this machine
 	files       map[int]Files
 	unread      map[int]error      // why, of processes that have more open than files tells

@@ -32,11 +32,13 @@ type machine struct {
 	unread    map[int]bool           // processes whose files are not all read
 	skipped   *SkippedError          // why something is not read
 	opened    []int
-	unix      map[SocketID]Socket
-	unixErr   error
-	asked     []SocketID              // about Unix sockets
-	wire      map[SocketID]netip.Addr // other addresses of packets
-	wireErr   error
+	// mastersErr is why not all that serve terminals are seen.
+	mastersErr error
+	unix       map[SocketID]Socket
+	unixErr    error
+	asked      []SocketID              // about Unix sockets
+	wire       map[SocketID]netip.Addr // other addresses of packets
+	wireErr    error
 }
 
 func (m *machine) Read(context.Context) (Snapshot, error) { return m.Snapshot, nil }
@@ -55,6 +57,15 @@ func (m *machine) Open(_ context.Context, pid int) (Files, error) {
 		return m.files[pid], m.tooMany()
 	}
 	return m.files[pid], nil
+}
+func (m *machine) Serving(context.Context) (map[string][]int, error) {
+	found := map[string][]int{}
+	for _, p := range m.Processes {
+		for _, terminal := range m.files[p.PID].Masters {
+			found[terminal] = append(found[terminal], p.PID)
+		}
+	}
+	return found, m.mastersErr
 }
 func (m *machine) Describe(_ context.Context, pid int) (Description, error) {
 	return m.described[pid], nil
@@ -261,6 +272,7 @@ func (m *machine) runs(pid int, program string) {
 // login may be elsewhere.
 func TestALoginFromThisMachineIsNotOneAtItsScreen(t *testing.T) {
 	record := Login{ID: "c5", Leader: 60, User: "root", Terminal: "pts/9", Manager: true}
+	unseen := func() *machine { m := handedOn(); m.files[14] = Files{}; return m }
 	seated := record
 	seated.Seat = true
 	for name, c := range map[string]struct {
@@ -269,9 +281,10 @@ func TestALoginFromThisMachineIsNotOneAtItsScreen(t *testing.T) {
 		want   string
 		hidden int
 	}{
-		"run0 without a record": {handedOn, nil, "203.0.113.7 possibly own", 0},
-		"run0":                  {handedOn, &record, "203.0.113.7 possibly own", 0},
-		"at the screen":         {handedOn, &seated, "203.0.113.7 others'", 0},
+		"run0 without a record": {handedOn, nil, "203.0.113.7 own", 0},
+		"run0":                  {handedOn, &record, "203.0.113.7 own", 0},
+		"run0 that is not seen": {unseen, &record, "203.0.113.7 possibly own", 0},
+		"at the screen":         {unseen, &seated, "203.0.113.7 others'", 0},
 		"a desktop over VNC":    {func() *machine { m := vnc(); m.runs(72, "Xvnc"); return m }, nil, "203.0.113.7 possibly own, 203.0.113.9 possibly own", 0},
 		"the screen, which is shown": {func() *machine {
 			m := vnc()

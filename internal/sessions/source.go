@@ -17,6 +17,9 @@ type Source interface {
 	// Open reads the files that a process has open, as far as they are sockets or terminals. What was
 	// not looked at is an error beside the rest.
 	Open(ctx context.Context, pid int) (Files, error)
+	// Serving finds the processes that serve terminals, as [Files] names them, of the mount of devpts that this run has.
+	// Why some may be missing is an error beside the rest.
+	Serving(ctx context.Context) (map[string][]int, error)
 	// Holders finds processes that have the sockets open. A socket that nobody was found for is
 	// missing, and why is an error beside the rest.
 	Holders(ctx context.Context, list []Socket) (map[SocketID][]int, error)

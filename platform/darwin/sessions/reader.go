@@ -198,6 +198,9 @@ func (*reading) Unix(context.Context, []sessions.SocketID) ([]sessions.Socket, e
 	return nil, nil
 }
 
+// Serving implements [sessions.Source]. No program of macOS tells.
+func (*reading) Serving(context.Context) (map[string][]int, error) { return nil, nil }
+
 // OnWire implements [sessions.Source]. What pf translates is not read.
 func (*reading) OnWire(context.Context, sessions.Socket) (netip.Addr, error) {
 	return netip.Addr{}, nil

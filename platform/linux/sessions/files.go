@@ -12,9 +12,11 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sentinel/internal/sessions"
+	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/procfs"
 )
 
@@ -50,12 +52,64 @@ func addTerminal(list []string, name string, opened func() bool) []string {
 
 // master finds which terminal an open /dev/ptmx serves: "tty-index:" (drivers/tty/pty.c, Linux 4.14).
 func master(about []byte) []string {
-	for line := range bytes.Lines(about) {
-		if n, ok := bytes.CutPrefix(line, []byte("tty-index:")); ok {
-			return []string{"pts/" + string(bytes.TrimSpace(n))}
-		}
+	if n := field(about, "tty-index:"); n != "" {
+		return []string{"pts/" + n}
 	}
 	return nil
+}
+
+// Serving implements [sessions.Source]. Whoever has a mount of devpts of their own has terminals with the numbers of
+// others there: what was opened through a mount of this run's is of its own devpts (devpts_acquire in
+// fs/devpts/inode.c), and the number of a mount tells it from all others.
+func (r *reading) Serving(ctx context.Context) (map[string][]int, error) {
+	own, err := r.deviceMounts()
+	if err != nil {
+		return nil, err
+	}
+	found := map[string][]int{}
+	skipped, err := r.proc.OpenFiles(ctx, nil, func(o procfs.OpenFile) bool {
+		if bytes.HasSuffix(o.Link, []byte("ptmx")) {
+			about := o.About()
+			for _, terminal := range master(about) {
+				if own[field(about, "mnt_id:")] && !slices.Contains(found[terminal], o.PID) {
+					found[terminal] = append(found[terminal], o.PID)
+				}
+			}
+		}
+		return ctx.Err() == nil
+	})
+	for _, pids := range found {
+		slices.Sort(pids)
+	}
+	if err == nil && len(skipped) > 0 {
+		err = skippedError(skipped[0].Err, skipped)
+	}
+	return found, errors.Join(err, ctx.Err())
+}
+
+// deviceMounts are the numbers of the mounts at which this run finds ptmx (proc_pid_mountinfo(5)).
+func (r *reading) deviceMounts() (map[string]bool, error) {
+	table, err := mounts.New(r.root).Table()
+	if err != nil {
+		return nil, err
+	}
+	numbers := map[string]bool{}
+	for _, m := range table {
+		if slices.Contains([]string{"/", "/dev", "/dev/pts", "/dev/ptmx"}, m.Mountpoint) {
+			numbers[strconv.Itoa(m.ID)] = true
+		}
+	}
+	return numbers, nil
+}
+
+// field is a value of fdinfo (proc_pid_fdinfo(5)).
+func field(about []byte, name string) string {
+	for line := range bytes.Lines(about) {
+		if value, ok := bytes.CutPrefix(line, []byte(name)); ok {
+			return string(bytes.TrimSpace(value))
+		}
+	}
+	return ""
 }
 
 // Holders implements [sessions.Source]. The first question is answered for all sockets that another
