@@ -30,6 +30,8 @@ type tried struct {
 
 func (*tried) Boot() (string, time.Duration, error) { return "boot", time.Hour, nil }
 
+func (*tried) Endable(context.Context, firewall.Kind, string) error { return nil }
+
 func (*tried) Arrange(context.Context, string, time.Duration, firewall.Change) error { return nil }
 
 func (*tried) Cancel(context.Context) {}

@@ -3,6 +3,7 @@
 package firewall
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -125,10 +126,11 @@ func (a *Allowing) survey(ctx context.Context, confirm bool) error {
 		return noPorts(a.closed[0])
 	case !a.result.Changed:
 		a.idle = subject(a.ports, "is", "are") + " let in by " + a.loaded.Name() + " already."
+		return ctx.Err()
 	case confirm:
 		return tooLate(a.command())
 	}
-	return ctx.Err()
+	return cmp.Or(a.endable(ctx, Change{Kind: LetIn, Manager: a.loaded.Name()}, a.ports), ctx.Err())
 }
 
 // Preview returns the expected result of Do, without the fields that are only known afterwards.

@@ -33,6 +33,22 @@ func (a *attempt) record(ctx context.Context, c Change, ports []Port) (err error
 	if a.trial, err = a.trials.begin(ctx, c, ports); err == nil {
 		return nil
 	}
+	return a.endless(err, c, ports)
+}
+
+// endable refuses a trial that nothing would end before it is begun.
+func (a *attempt) endable(ctx context.Context, c Change, ports []Port) error {
+	if a.trials.Source == nil {
+		return nil
+	}
+	if err := a.trials.Source.Endable(ctx, c.Kind, c.Manager); err != nil {
+		return a.endless(err, c, ports)
+	}
+	return nil
+}
+
+// endless refuses a trial that nothing would end, unless force goes on without.
+func (a *attempt) endless(err error, c Change, ports []Port) error {
 	if a.untried = a.force; a.force {
 		a.note += " There is no trial, because nothing would end it: " + err.Error() + "."
 		return nil

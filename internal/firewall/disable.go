@@ -3,6 +3,7 @@
 package firewall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,7 +117,7 @@ func (d *Disabling) survey(ctx context.Context, m Manager) error {
 	exposes, _ := open.partition(func(l Listener) bool { return rules.For(l.Port).Verdict != Open })
 	d.result.FirewallStatus, d.result.Changed, d.result.Manager = Disabled, true, d.loaded.Name()
 	d.result.Exposes, d.result.ExposesTotal, d.result.ExposesTruncated = capped(exposes)
-	return ctx.Err()
+	return cmp.Or(d.endable(ctx, Change{Kind: TurnOff, Manager: d.loaded.Name()}, []Port{}), ctx.Err())
 }
 
 // Preview returns the expected result of Do, without the fields that are only known afterwards.

@@ -129,6 +129,9 @@ func PlanEnable(ctx context.Context, source Source, m Manager, o EnableOptions) 
 	if err := e.survey(ctx, m, o.Sessions); err != nil {
 		return nil, err
 	}
+	if err := e.endable(ctx, Change{Kind: TurnOn, Manager: manager.Name()}, e.result.AllowedPorts); err != nil {
+		return nil, err
+	}
 	e.note += facts.untracked()
 	return e, ctx.Err()
 }

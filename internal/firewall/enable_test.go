@@ -43,6 +43,8 @@ type machine struct {
 	uptime    time.Duration
 	arranged  []string
 	alone     error // nothing takes it back
+	endless   error // that is known before
+	endableAs string
 	record    string
 	resumed   Change
 	loaded    string // which one was asked for

@@ -247,6 +247,9 @@ type Opening struct {
 type TrialSource interface {
 	// Boot returns an ID of the current boot, and the uptime, including sleep.
 	Boot() (id string, uptime time.Duration, err error)
+	// Endable fails where [TrialSource.Arrange] would, as far as that is known of a change that has not begun. It changes
+	// nothing.
+	Endable(ctx context.Context, kind Kind, manager string) error
 	// Arrange schedules "sentinel --restore-blocklist" after a delay, independent of this process
 	// and its session, and makes sure that it runs at the next boot if c would take effect again
 	// then. program is the absolute path of sentinel.

@@ -18,6 +18,11 @@ import (
 
 func (m *machine) Boot() (string, time.Duration, error) { return m.id, m.uptime, nil }
 
+func (m *machine) Endable(_ context.Context, kind Kind, manager string) error {
+	m.endableAs = string(kind) + " " + manager
+	return m.endless
+}
+
 func (m *machine) Arrange(_ context.Context, program string, after time.Duration, c Change) error {
 	if _, err := os.Stat(m.record); err != nil {
 		return errors.New("arranged before the record was written")
@@ -195,6 +200,56 @@ func TestTrialThatCannotEndByItselfIsNotBegun(t *testing.T) {
 	if got.ConfirmWithin != 0 || !*got.Persistent || recorded(m) || !strings.Contains(got.Details, "There is no trial") || !slices.Contains(m.done, "keep") {
 		t.Errorf("forced: %+v, did %q", got, m.done)
 	}
+}
+
+// A dry run says what the change would say.
+func TestTrialThatNothingWouldEndIsRefusedWhenItIsPlanned(t *testing.T) {
+	const kept = "what ufw is told outlasts a reboot"
+	ports := []Port{tcp(8080)}
+	for name, c := range map[string]struct {
+		make func(*testing.T, bool) (*machine, func() (string, error))
+		asks string
+	}{
+		"enable": {func(t *testing.T, force bool) (*machine, func() (string, error)) {
+			m, o := onTrial(t)
+			o.Force = force
+			return m, func() (string, error) { return summaryOf(PlanEnable(t.Context(), m, m, o)) }
+		}, string(TurnOn) + " ufw"},
+		"allow": {func(t *testing.T, force bool) (*machine, func() (string, error)) {
+			m, trials := filtering(t)
+			return m, func() (string, error) {
+				return summaryOf(PlanAllow(t.Context(), m, m, AllowOptions{Ports: ports, Force: force, Trials: trials}))
+			}
+		}, string(LetIn) + " ufw"},
+		"disable": {func(t *testing.T, force bool) (*machine, func() (string, error)) {
+			m, trials := filtering(t)
+			return m, func() (string, error) {
+				return summaryOf(PlanDisable(t.Context(), m, m, DisableOptions{Force: force, Trials: trials}))
+			}
+		}, string(TurnOff) + " ufw"},
+	} {
+		for _, force := range []bool{false, true} {
+			m, planned := c.make(t, force)
+			m.endless = errors.New(kept)
+			said, err := planned()
+			switch {
+			case force && (err != nil || !strings.Contains(said, "There is no trial, because nothing would end it: "+kept) || strings.Contains(said, "for a trial")):
+				t.Errorf("%s, forced: %q, %v", name, said, err)
+			case !force && (err == nil || fault.From(err).Code != fault.FirewallFailed || !strings.Contains(err.Error(), kept)):
+				t.Errorf("%s: %q, %v", name, said, err)
+			}
+			if m.endableAs != c.asks || len(m.done)+len(m.arranged) > 0 || recorded(m) {
+				t.Errorf("%s: asked about %q, did %q", name, m.endableAs, m.done)
+			}
+		}
+	}
+}
+
+func summaryOf[P interface{ Summary() string }](p P, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	return p.Summary(), nil
 }
 
 func TestFailedTrialLeavesNoRecordUnlessItCouldNotBeUndone(t *testing.T) {

@@ -400,7 +400,11 @@ func TestTakingBackIsArrangedWhereItOutlivesTheCaller(t *testing.T) {
 	} {
 		s := &script{}
 		s.booted, s.known = c.booted, map[string]systemd.UnitState{RestoreUnit: {Loaded: true, Enabled: c.restore}}
-		err := s.manager().Arrange(t.Context(), "/opt/sentinel", 60500*time.Millisecond, c.change)
+		m := s.manager()
+		if before := m.Endable(t.Context(), firewall.TurnOn, c.change.Manager); (before != nil) != (c.fails != "") && !c.change.WasEnabled {
+			t.Errorf("%s, before: %v", name, before)
+		}
+		err := m.Arrange(t.Context(), "/opt/sentinel", 60500*time.Millisecond, c.change)
 		if (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) || strings.Join(s.ran, ";") != c.want {
 			t.Errorf("%s: %v, ran %q", name, err, s.ran)
 		}

@@ -33,13 +33,26 @@ func (m *Manager) Boot() (id string, uptime time.Duration, err error) {
 	return strings.TrimSpace(text), time.Duration(now.Nano()), nil
 }
 
-// Arrange implements [firewall.TrialSource]. A timer of systemd outlives the
-// session and all that it has started; elsewhere a process in a session of its own does. Of
-// the firewalls only ufw writes down what is not confirmed yet.
-func (m *Manager) Arrange(ctx context.Context, program string, after time.Duration, c firewall.Change) error {
+// Endable implements [firewall.TrialSource].
+func (m *Manager) Endable(ctx context.Context, kind firewall.Kind, manager string) error {
+	return m.takenBackAtBoot(ctx, firewall.Change{Kind: kind, Manager: manager, WasEnabled: ufwEnabled(m.root)})
+}
+
+// takenBackAtBoot fails where a change would outlast a reboot unconfirmed. Of the firewalls only ufw writes down what
+// is not confirmed yet.
+func (m *Manager) takenBackAtBoot(ctx context.Context, c firewall.Change) error {
 	lasts := c.Manager == firewall.UFW && (c.Kind != firewall.TurnOn || !c.WasEnabled)
 	if lasts && !m.units.State(ctx, RestoreUnit).Enabled {
 		return fmt.Errorf("what ufw is told outlasts a reboot, and %s is not enabled at boot to take it back", RestoreUnit)
+	}
+	return nil
+}
+
+// Arrange implements [firewall.TrialSource]. A timer of systemd outlives the
+// session and all that it has started; elsewhere a process in a session of its own does.
+func (m *Manager) Arrange(ctx context.Context, program string, after time.Duration, c firewall.Change) error {
+	if err := m.takenBackAtBoot(ctx, c); err != nil {
+		return err
 	}
 	if !m.units.Running() {
 		seconds := int((after + time.Second - 1) / time.Second)
