@@ -26,7 +26,7 @@ type bus struct {
 var (
 	systemBus = bus{
 		"root",
-		[]string{"/etc/dbus-1/system-services", "/run/dbus-1/system-services", "/usr/local/share/dbus-1/system-services", "/usr/share/dbus-1/system-services", "/lib/dbus-1/system-services"},
+		unitfile.SystemBusServices,
 		[]string{"/usr/share/dbus-1/system.conf", "/etc/dbus-1/system.conf", "/etc/dbus-1/system-local.conf", "/usr/share/dbus-1/system.d/", "/etc/dbus-1/system.d/"},
 	}
 	sessionBus = bus{

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"slices"
@@ -40,25 +39,6 @@ var errLinked = errors.New("the file that it links to is not there")
 // wantedBy are the ends of directories whose names are units that another one starts
 // (systemd.unit(5)).
 var wantedBy = []string{".wants", ".requires", ".upholds"}
-
-// A unitSet is the units of one manager.
-type unitSet struct {
-	files   map[string]string // by name; the first directory counts
-	masked  map[string]bool
-	aliases map[string]string // what a name is a link to
-	enabled map[string]bool
-	own     map[string]bool // not in the directory of a vendor
-	dropIns map[string][]string
-	dirs    map[string]bool // those of units, without links
-	linked  map[string]bool // by name: the file is elsewhere than in those
-	absent  map[string]bool // have no file here, and another unit would have them started
-	// specifiers are those of the manager.
-	specifiers *strings.Replacer
-}
-
-func newUnitSet(specifiers *strings.Replacer) *unitSet {
-	return &unitSet{specifiers: specifiers, files: map[string]string{}, masked: map[string]bool{}, aliases: map[string]string{}, enabled: map[string]bool{}, own: map[string]bool{}, dropIns: map[string][]string{}, dirs: map[string]bool{}, linked: map[string]bool{}, absent: map[string]bool{}}
-}
 
 // unitKinds are the units that start something. Those of mounts and swap run a program of the system, and
 // are entries where they make it load or run something.
@@ -182,55 +162,6 @@ func (s *survey) linkOf(set *unitSet, file string) (to string, isUnit bool) {
 	return path.Join(directory, path.Base(to)), set.dirs[directory]
 }
 
-// namesOf are the names of the files of a unit: its own and, of an instance, that of its template.
-func namesOf(unit string) []string {
-	if before, _, ok := strings.Cut(unit, "@"); ok {
-		return []string{unit, before + "@" + path.Ext(unit)}
-	}
-	return []string{unit}
-}
-
-// canonical is the name of the unit that a name, or that of the template of an instance, is an alias of.
-func (u *unitSet) canonical(name string) string {
-	for range maxLinks {
-		to := u.aliasOf(name)
-		if to == "" {
-			break
-		}
-		_, instance, _ := strings.Cut(strings.TrimSuffix(name, path.Ext(name)), "@")
-		name = strings.Replace(to, "@.", "@"+instance+".", 1)
-	}
-	return name
-}
-
-// aliasOf is what a link of that name, or of its template, leads to; "" if there is a unit, or nothing.
-func (u *unitSet) aliasOf(name string) string {
-	for _, n := range namesOf(name) {
-		if u.files[n] != "" || u.masked[n] || u.aliases[n] != "" {
-			return u.aliases[n]
-		}
-	}
-	return ""
-}
-
-// start marks units as enabled, by their canonical names, with those that were before.
-func (u *unitSet) start(lists ...[]string) {
-	for _, name := range slices.Concat(append(lists, slices.Collect(maps.Keys(u.enabled)))...) {
-		u.enabled[u.canonical(name)] = true
-	}
-}
-
-// find returns the file of a unit, of its template if it is an instance.
-func (u *unitSet) find(name string) (file string, names []string) {
-	names = namesOf(u.canonical(name))
-	for _, n := range names {
-		if u.files[n] != "" {
-			return u.files[n], names
-		}
-	}
-	return "", names
-}
-
 // unitEntries adds the units that are enabled, implied or somebody's own, and all drop-ins. kind is that of
 // all of them, or "" for a kind by their names.
 func (s *survey) unitEntries(set *unitSet, kind startup.Kind) {
@@ -249,59 +180,6 @@ func (s *survey) unitEntries(set *unitSet, kind startup.Kind) {
 		s.unitEntry(set, name, kind)
 	}
 	s.dropInEntries(set, kind)
-}
-
-const (
-	maxUnitName = 255  // bytes (UNIT_NAME_MAX in systemd's unit-name.h)
-	maxWanted   = 2000 // units of one manager that others have started, beside those that are enabled
-)
-
-// wanted marks as enabled, and returns, what units have started, and what those have in turn. That a unit is in the
-// folder of a vendor does not say that a vendor put it there. Instances may want others of their template without end.
-func (s *survey) wanted(set *unitSet, names []string) (more []string) {
-	slices.Sort(names)
-	known := map[string]bool{}
-	for _, name := range names {
-		known[name] = true
-	}
-	names = slices.Clone(names)
-	for unit := range set.dropIns {
-		names = append(names, unit)
-	}
-	for queue := names; len(queue) > 0; queue = queue[1:] {
-		for _, name := range s.startedWith(set, queue[0]) {
-			file, _ := set.find(name)
-			if file == "" {
-				set.absent[name] = true
-			}
-			if file == "" || set.masked[name] || known[name] && (set.enabled[name] || !set.enabled[queue[0]]) {
-				continue
-			}
-			if !known[name] {
-				more = append(more, name)
-			}
-			known[name], set.enabled[name] = true, true
-			queue = append(queue, name)
-		}
-		if len(more) > maxWanted {
-			file, _ := set.find(queue[0])
-			s.miss(file, startup.ErrTooMany)
-			break
-		}
-	}
-	slices.Sort(more)
-	return more
-}
-
-// startedWith are the canonical names of the units that a unit has started: with it, or at a time, a connection or an
-// event.
-func (s *survey) startedWith(set *unitSet, name string) (list []string) {
-	for _, name := range s.effective(set, name).starts(name) {
-		if len(name) <= maxUnitName {
-			list = append(list, set.canonical(strings.Replace(name, "@%i.", "@.", 1))) // of a template
-		}
-	}
-	return list
 }
 
 func (s *survey) unitEntry(set *unitSet, name string, kind startup.Kind) {
@@ -354,46 +232,6 @@ func (s *survey) fromGenerator(e *entry, u unit) {
 	if real, err := s.resolve(u.source); err == nil {
 		e.source = real
 	}
-}
-
-// starts are the names of the units that a unit of this name has started.
-func (u unit) starts(name string) []string {
-	switch unitKinds[path.Ext(name)] {
-	case startup.Timer, startup.Socket, startup.PathUnit:
-		return append(slices.Clone(u.wants), activated(name, u))
-	default:
-		return u.wants
-	}
-}
-
-// activated is the unit that a timer, socket or path starts, of a socket beside programs of its own.
-func activated(name string, u unit) string {
-	before := strings.TrimSuffix(name, path.Ext(name))
-	switch {
-	case u.accepts: // systemd.socket(5)
-		return before + "@.service"
-	case u.activates != "":
-		return u.activates
-	default:
-		return before + ".service"
-	}
-}
-
-// effective is a unit with its drop-ins.
-func (s *survey) effective(set *unitSet, name string) unit {
-	from, names := set.find(name)
-	u := unit{specifiers: set.specifiers, fragment: from}
-	if f, ok := s.open(from); from != "" && ok {
-		u.read(name, s.text(f))
-	}
-	for _, n := range names {
-		for _, dropIn := range set.dropIns[n] {
-			if f, ok := s.open(dropIn); ok {
-				u.read(name, s.text(f))
-			}
-		}
-	}
-	return u
 }
 
 // programs are those of a unit of the system, and what its files of variables make them load or run.

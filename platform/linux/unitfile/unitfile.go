@@ -12,6 +12,12 @@ import (
 	"sentinel/platform/unix/shellscript"
 )
 
+// SystemBusServices are the directories of what a call on the bus of the system starts (dbus-daemon(1),
+// standard_system_servicedirs).
+var SystemBusServices = []string{
+	"/etc/dbus-1/system-services", "/run/dbus-1/system-services", "/usr/local/share/dbus-1/system-services", "/usr/share/dbus-1/system-services", "/lib/dbus-1/system-services",
+}
+
 const blanks = " \t"
 
 // maxJoined bounds a line that goes on in the next, in bytes.
