@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/tools/go/packages"
@@ -27,40 +28,36 @@ func TestTypesHoldOnEverySystem(t *testing.T) {
 	if line == nil {
 		t.Fatal("the Makefile names no SYSTEMS")
 	}
+	files := parsedFiles{positions: token.NewFileSet()}
 	for target := range strings.FieldsSeq(string(line[1])) {
 		system, architecture, _ := strings.Cut(target, "/")
 		if system == runtime.GOOS && architecture == runtime.GOARCH {
 			continue // the tests are compiled
 		}
 		t.Run(target, func(t *testing.T) {
-			checkTypes(t, packages.Config{
-				Tests:      architecture != "arm", // they have numbers that take an int of 64 bits
+			files.checkTypes(t, packages.Config{
+				Tests:      architecture == "arm64", // what tests use differs by system; numbers of theirs take an int of 64 bits
 				BuildFlags: []string{"-tags=nethttpomithttp2"},
 				Env:        []string{"GOOS=" + system, "GOARCH=" + architecture},
 			})
 		})
 	}
 	t.Run("what only soak and bench run", func(t *testing.T) {
-		checkTypes(t, packages.Config{Tests: true, BuildFlags: []string{"-tags=soak,bench"}})
+		files.checkTypes(t, packages.Config{Tests: true, BuildFlags: []string{"-tags=soak,bench"}})
 	})
 }
 
-func checkTypes(t *testing.T, of packages.Config) {
+// parsedFiles are those that were parsed for one system: most are the same on all.
+type parsedFiles struct {
+	positions *token.FileSet
+	byName    sync.Map // of *ast.File
+}
+
+func (p *parsedFiles) checkTypes(t *testing.T, of packages.Config) {
 	t.Helper()
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
 	of.Mode = packages.LoadImports | packages.NeedTypes | packages.NeedSyntax | packages.NeedDeps | packages.NeedModule
 	of.Env = append(append(os.Environ(), "CGO_ENABLED=0"), of.Env...)
-	of.ParseFile = func(files *token.FileSet, name string, source []byte) (*ast.File, error) {
-		file, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
-		ours := strings.HasPrefix(name, here+string(filepath.Separator))
-		if file != nil && !ours && file.Name.Name != "main" { // of tests, which is made when they are built
-			withoutBodies(file)
-		}
-		return file, err
-	}
+	of.Fset, of.ParseFile = p.positions, p.parse
 	found, err := packages.Load(&of, "./...")
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +72,25 @@ func checkTypes(t *testing.T, of packages.Config) {
 			}
 		}
 	})
+}
+
+func (p *parsedFiles) parse(files *token.FileSet, name string, source []byte) (*ast.File, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	if file, ok := p.byName.Load(name); ok {
+		return file.(*ast.File), nil
+	}
+	file, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
+	ours := strings.HasPrefix(name, here+string(filepath.Separator))
+	if file != nil && !ours && file.Name.Name != "main" { // of tests, which is made when they are built
+		withoutBodies(file)
+	}
+	if err == nil {
+		p.byName.Store(name, file)
+	}
+	return file, err
 }
 
 // withoutBodies leaves of what others wrote what its callers see: their functions are most of the work.
