@@ -44,11 +44,13 @@ type Claim struct {
 // A Place is where the file of a program is that its user may have mounted under another path.
 type Place string
 
-// The places that hide a program, in words.
+// The places that hide a program, in words, and one that containers without root have.
 const (
 	PlaceMemory    Place = "from a file system in memory that its user mounted"
 	PlaceDetached  Place = "from a file system that neither the system nor the process has mounted"
 	PlaceTemporary Place = "from a folder for temporary files that its user mounted elsewhere"
+	PlaceCovering  Place = "from a file system of its user's, mounted over a folder of the system"
+	PlaceContainer Place = "from a file system of its user's, as in a rootless container"
 	PlaceUnknown   Place = "from a place that its user made impossible to look up"
 	PlaceTooLong   Place = "from a path that is too long to be looked up"
 )
@@ -284,7 +286,7 @@ func (c Claim) hidden() string {
 		return ""
 	case strings.HasPrefix(c.Program, "/dev/"), inTemporary(c.Program) && !c.trying():
 		return "runs a program from a folder for temporary files, " + c.shown()
-	case c.Place != "" && !c.trying():
+	case c.Place != "" && c.Place != PlaceContainer && !c.trying():
 		return "runs a program " + string(c.Place) + ", " + c.shown()
 	case c.Removed && !c.Deployed && !c.trying():
 		return "runs a program whose file was removed, " + c.quoted()
@@ -299,7 +301,7 @@ func (c Claim) LeavesNoFile() bool {
 	switch {
 	case c.inMemory():
 		return !c.Unmapped || c.Mounts != MountsOfContainer
-	case c.Place == PlaceMemory, c.Place == PlaceDetached, c.Place == PlaceUnknown, c.Place == PlaceTooLong:
+	case slices.Contains([]Place{PlaceMemory, PlaceDetached, PlaceCovering, PlaceUnknown, PlaceTooLong}, c.Place):
 		return true
 	default:
 		return c.Removed && (c.Place == PlaceTemporary || strings.HasPrefix(c.Program, "/dev/") || inTemporary(c.Program))

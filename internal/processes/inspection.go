@@ -73,7 +73,7 @@ type Kin struct {
 type Program struct {
 	Path string `json:"path,omitempty"` // as the process sees it
 	// State is present, replaced (another file is there now), removed, or memory (it never was a
-	// file).
+	// file); absent where its user mounted what has it at that path.
 	State        string     `json:"state,omitempty"`
 	ModifiedAt   *time.Time `json:"modified_at,omitempty"`         // when the content of the file changed last
 	ChangedSince bool       `json:"changed_since_start,omitempty"` // its content, since the process began

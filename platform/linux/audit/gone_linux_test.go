@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -90,6 +91,36 @@ func TestAProgramAtAPathThatIsTooLongIsToldAsThat(t *testing.T) {
 			shellAs(t, 33, c.script)
 			f := here(t, "processes.program_gone")
 			if f.Status != audit.Fail || len(f.Evidence) != 1 || !strings.HasSuffix(f.Evidence[0], "/exe: "+c.says) || f.Owners[0] != "33" {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+// Nobody but its user can look into an overlay of his: over a folder of the system it is told, and in a root of its own,
+// as a rootless container has, it is counted.
+func TestAProgramInLayersOfItsUserIsNotPassedOver(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	testenv.Program(t, "unshare", "util-linux")
+	const layers = `exec 3>&1 >/dev/null; mount -t tmpfs t /mnt; mkdir /mnt/u /mnt/w
+		mount -t overlay -o lowerdir=/usr,upperdir=/mnt/u,workdir=/mnt/w,userxattr o /opt; cp /bin/sleep /opt/gone
+		"$@" 600 3>&- & until [ "$(readlink /proc/$!/exe)" = /opt/gone ]; do :; done; umount -l /mnt; echo >&3; wait`
+	own := []string{"--user", "--map-root-user", "--mount", "--propagation", "private", "sh", "-ec", layers, "sh"}
+	const covering, container = "from a file system of its user's, mounted over a folder of the system", "; 1 program runs from a file system of its user's, as in a rootless container"
+	for what, c := range map[string]struct {
+		program        []string
+		want           audit.Status
+		evidence, says string
+	}{
+		"over a folder":  {[]string{"/opt/gone"}, audit.Fail, "/opt/gone, called gone, " + covering, ""},
+		"as all it sees": {[]string{"chroot", "/opt", "/gone"}, audit.Pass, "", container},
+	} {
+		t.Run(what, func(t *testing.T) {
+			shellAs(t, 33, `exec unshare "$@"`, slices.Concat(own, c.program)...)
+			f := here(t, "processes.program_gone")
+			if f.Status != c.want || !strings.HasSuffix(f.Value+f.Reason, c.says) || !strings.HasSuffix(strings.Join(f.Evidence, "\n"), c.evidence) {
 				t.Errorf("%+v", f)
 			}
 		})

@@ -31,7 +31,7 @@ func processChecks() []check {
 			ID: "processes.program_gone", Name: "Running programs whose file is gone", Severity: audit.High, Weight: 6, Unusual: true,
 			Reference:   "Lynis FILE-6354, MITRE ATT&CK T1070.004",
 			Description: "A program that removed its own file hides; one that an update replaced still has the holes that the update closed.",
-			Formula:     "PASS when each running program is the file that it was started from, or the copy of itself that runc or crun runs. FAIL for one that runs from memory, whatever file the kernel was made to show for it or dynamic loader runs it, that was removed from a folder for temporary files, whatever its user has mounted that as, or that is on a file system of its user's that is in memory or mounted nowhere, or whose path is too long to be looked up. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",
+			Formula:     "PASS when each running program is the file that it was started from, or the copy of itself that runc or crun runs. FAIL for one that runs from memory, whatever file the kernel was made to show for it or dynamic loader runs it, that was removed from a folder for temporary files, whatever its user has mounted that as, or that is on a file system of its user's that is in memory, mounted nowhere or, as an overlay or by FUSE, over a folder of the system, or whose path is too long to be looked up; what runs from a root of that kind, as in a rootless container, is counted. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",
 		}, Run: deletedPrograms, Limit: looksCheckLimit},
 	}
 }
@@ -202,11 +202,14 @@ func claimOf(p runningProcess, gone map[int]processes.Claim) processes.Claim {
 
 func (m *machine) judgeDeleted(ctx context.Context, all []runningProcess, gone map[int]processes.Claim) audit.Finding {
 	var hiding, old []audit.Line
-	clones := 0
+	clones, inContainers := 0, 0
 	l, end := m.looks(ctx)
 	defer end()
 	for _, p := range all {
 		c := claimOf(p, gone)
+		if c.Place == processes.PlaceContainer {
+			inContainers++
+		}
 		if !c.Removed && !c.LeavesNoFile() {
 			continue
 		}
@@ -229,8 +232,16 @@ func (m *machine) judgeDeleted(ctx context.Context, all []runningProcess, gone m
 	case len(old) > 0:
 		return audit.Warned(humanize.Count(len(old), "program was", "programs were")+" replaced or removed while running", restart).With(old...)
 	default:
-		return audit.Passed("None of " + humanize.Count(len(all), "process", "processes"))
+		return audit.Passed("None of " + humanize.Count(len(all), "process", "processes") + unlookedAt(inContainers))
 	}
+}
+
+// unlookedAt says how many run what only their users can look at.
+func unlookedAt(inContainers int) string {
+	if inContainers == 0 {
+		return ""
+	}
+	return "; " + humanize.Count(inContainers, "program runs", "programs run") + " " + string(processes.PlaceContainer)
 }
 
 // goneLine is the evidence of a process, whose program may be where its path does not tell.

@@ -36,6 +36,9 @@ func (r *reading) program(ctx context.Context) {
 	c := r.o.Claim
 	p.Path, p.RootOnly, p.State = c.Program, c.System, fileState(c)
 	r.o.Program = p
+	if p.State == "" {
+		r.o.Unavailable.Note("program.state", "it runs "+string(c.Place))
+	}
 	if c.Unmapped {
 		r.o.Unavailable.Note("program.package", "what runs is not the file that the process is shown with")
 		return
@@ -73,7 +76,7 @@ func (r *reading) exe() (string, error) {
 	return filepath.Join(r.root, r.o.Claim.Program), nil // an ordinary link in a tree of files
 }
 
-// fileState says what became of the file.
+// fileState says what became of the file; "" where its path leads to another place than it is in.
 func fileState(c processes.Claim) string {
 	switch {
 	case c.Unmapped, strings.HasPrefix(c.Program, "/memfd:"):
@@ -82,6 +85,8 @@ func fileState(c processes.Claim) string {
 		return "replaced"
 	case c.Removed:
 		return processes.Removed
+	case c.Place != "":
+		return ""
 	default:
 		return "present"
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/processes"
 	"sentinel/internal/testenv"
 	"sentinel/platform/linux/procfs"
@@ -90,20 +91,27 @@ func TestAProgramIsFoundBehindAMountOfItsUser(t *testing.T) {
 	const copied = `cp /bin/sleep $1/$3; exec unshare --user --map-root-user --mount --propagation private sh -c "$2" sh "$1" "$3"`
 	const temporary = "runs a program from a folder for temporary files that its user mounted elsewhere, "
 	for what, c := range map[string]struct{ from, script, program, said string }{
-		"a folder of /tmp":          {"/tmp/a", `mount --bind "$1" /opt; exec /opt/$2 600`, "/opt/hidden-1", temporary},
-		"all of it":                 {"/tmp/a", `mount --rbind /srv /mnt; exec /mnt$1/$2 600`, "/mnt/tmp/a/hidden-2", temporary},
+		"a folder of /tmp": {"/tmp/a", `mount --bind "$1" /opt; exec /opt/$2 600`, "/opt/hidden-1", temporary},
+		"all of it":        {"/tmp/a", `mount --rbind /srv /mnt; exec /mnt$1/$2 600`, "/mnt/tmp/a/hidden-2", temporary},
+		"layers over a folder": {"/srv/b", `mount -t tmpfs t /mnt; mkdir /mnt/u /mnt/w; mount -t overlay -o lowerdir=/usr/bin,upperdir=/mnt/u,workdir=/mnt/w,userxattr o /opt; cp "$1/$2" /opt; umount -l /mnt; exec /opt/$2 600`,
+			"/opt/hidden-6", "runs a program from a file system of its user's, mounted over a folder of the system, "},
 		"a folder elsewhere":        {"/srv/b", `mount --bind "$1" /opt; exec /opt/$2 600`, "/opt/hidden-3", ""},
 		"from where it was removed": {"/srv/b", `mount --bind "$1" /opt; cd /opt; umount -l /opt; exec ./$2 600`, "/hidden-4", "runs a program from a file system that neither the system nor the process has mounted, "},
 		"where a link is here":      {"/tmp/a", `mount -t tmpfs t /srv; mkdir /srv/link; mount --bind "$1" /srv/link; exec /srv/link/$2 600`, "/srv/link/hidden-5", temporary},
 	} {
 		t.Run(what, func(t *testing.T) {
-			startedAs(t, 33, []string{"/bin/sh", "sh", "-c", copied, "sh", c.from, c.script, path.Base(c.program)})
-			want := processes.NoDisguise
+			p := startedAs(t, 33, []string{"/bin/sh", "sh", "-c", copied, "sh", c.from, c.script, path.Base(c.program)})
+			want, state := processes.NoDisguise, "present"
 			if c.said != "" {
-				want, c.said = processes.Hides, c.said+strconv.Quote(c.program)
+				want, state, c.said = processes.Hides, "", c.said+strconv.Quote(c.program)
 			}
 			if got, how := disguised(t, c.program); got != want || how != c.said {
 				t.Errorf("%d, %q, want %d, %q", got, how, want, c.said)
+			}
+			i := inspected(t, p.Pid)
+			told := slices.ContainsFunc(i.Unavailable, func(m answer.Gap) bool { return m.Field == "program.state" })
+			if i.Program == nil || i.Program.State != state || told != (state == "") {
+				t.Errorf("%+v, %+v", i.Program, i.Unavailable)
 			}
 		})
 	}

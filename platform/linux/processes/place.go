@@ -5,6 +5,7 @@
 package processes
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strconv"
@@ -56,7 +57,7 @@ func (s *Source) place(c processes.Claim, runs procfs.Held) processes.Place {
 			return processes.PlaceUnknown
 		}
 		if m := mountOf(table, runs); m != nil {
-			return s.placeIn(pid, m, c.Program, here)
+			return cmp.Or(s.placeIn(pid, m, c.Program, here), s.servedIn(pid, m, table, here))
 		}
 	}
 	return processes.PlaceDetached
@@ -100,6 +101,27 @@ func (s *Source) placeIn(pid int, m *mountinfo.Info, program string, here []*mou
 		return processes.PlaceTemporary
 	}
 	return ""
+}
+
+// servedIn judges a mount of layers or of a server that the system has nowhere (overlay, FUSE): what it shows, its user
+// chose, from where nobody else looks. Rootless containers have their root there; over the system's own it only covers
+// what is there.
+func (s *Source) servedIn(pid int, m *mountinfo.Info, table, here []*mountinfo.Info) processes.Place {
+	kind, _, _ := strings.Cut(m.FSType, ".") // fuse.sshfs
+	known := func(other *mountinfo.Info) bool { return mounts.DeviceOf(other) == mounts.DeviceOf(m) }
+	if !slices.Contains([]string{"overlay", "fuse"}, kind) || slices.ContainsFunc(here, known) {
+		return ""
+	}
+	root, err := s.proc.Link(pid, "root")
+	on, _ := mounts.At(table, root)
+	own, _ := mounts.At(here, "/")
+	if err != nil || on == nil || own == nil {
+		return processes.PlaceUnknown
+	}
+	if rest, ok := below(root, on.Mountpoint); ok && mounts.DeviceOf(on) == mounts.DeviceOf(own) && path.Join(on.Root, rest) == own.Root {
+		return processes.PlaceCovering
+	}
+	return processes.PlaceContainer
 }
 
 // holds reports that a file, by its path in the file system of a mount, is below a directory of the system.
