@@ -44,6 +44,9 @@ func TestTheRecorderTellsWhatFailed(t *testing.T) {
 	if text := fmt.Sprint(d["changes"]); !strings.Contains(text, "nightly-job.service failed at ") {
 		t.Errorf("%v", d)
 	}
+	if text := fmt.Sprint(d["unavailable"]); strings.Contains(text, "the next boot") {
+		t.Errorf("the unit is in another boot than the reader: %s", text)
+	}
 	highest := map[string]float64{}
 	figures, _ := d["figures"].([]any)
 	for _, f := range figures {
