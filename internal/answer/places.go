@@ -24,22 +24,38 @@ type Place struct {
 	Owner  string // who chose the name; "" is the system, or not known
 }
 
-// AddPlaces records the places that are named (see [Named]), those of one reason in one gap, and returns how many
+// AddPlaces records the places that are named (see [Named]), those of one reason in one gap, and returns those that
 // are not.
-func (g *Gaps) AddPlaces(list []Place) (rest int) {
+func (g *Gaps) AddPlaces(list []Place) (rest []Place) {
 	var told Gaps
-	rest = Named(list, func(p Place) string { return p.Owner }, func(p Place) bool {
+	named := map[Place]int{}
+	Named(list, func(p Place) string { return p.Owner }, func(p Place) bool {
 		longer := slices.Clone(told)
-		longer.also(strings.ReplaceAll(p.Field, ",", ";"), p.Reason)
+		longer.place(p)
 		if Size(longer) > maxNamedBytes {
 			return false
 		}
 		told = longer
+		named[p]++
 		return true
 	})
 	*g = append(*g, told...)
+	return slices.DeleteFunc(slices.Clone(list), func(p Place) bool { named[p]--; return named[p] >= 0 })
+}
+
+// mostPlaces is how many places are named to whoever asks for all.
+const mostPlaces = 1000
+
+// AddAllPlaces is [Gaps.AddPlaces] with as many as there may be: each owner has a share.
+func (g *Gaps) AddAllPlaces(list []Place) (rest []Place) {
+	list, rest = Share(list, mostPlaces, func(p Place) string { return p.Owner })
+	for _, p := range list {
+		g.place(p)
+	}
 	return rest
 }
+
+func (g *Gaps) place(p Place) { g.also(strings.ReplaceAll(p.Field, ",", ";"), p.Reason) }
 
 // Names returns what is shown of the names of list that are named (see [Named]); nil for none.
 func Names(list []string, owner, show func(name string) string) (shown []string) {

@@ -103,8 +103,8 @@ func (c *collector) volumeGaps(volumes []Volume, states []VolumeState) {
 		}
 		places = append(places, answer.Place{Field: "storage.volumes." + sanitize.Text(cmp.Or(v.Mountpoint, v.Device), 60) + field, Reason: reason})
 	}
-	if more := c.gaps.AddPlaces(places); more > 0 {
-		c.gaps.Note("storage.volumes", fmt.Sprintf("%d more volumes did not answer in full", more))
+	if more := c.gaps.AddPlaces(places); len(more) > 0 {
+		c.gaps.Note("storage.volumes", fmt.Sprintf("%d more volumes did not answer in full", len(more)))
 	}
 }
 

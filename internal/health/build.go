@@ -192,8 +192,8 @@ func (r *Report) disks(f Facts, rows int, gaps *answer.Gaps) {
 		}
 		unknown = append(unknown, answer.Place{Field: "disks." + sanitize.Text(cmp.Or(d.Mountpoint, d.Device), maxPlace), Reason: answer.Reason(d.Err)})
 	}
-	if more := gaps.AddPlaces(unknown); more > 0 {
-		gaps.Note(otherDisks, fmt.Sprintf("%d more could not be read", more))
+	if more := gaps.AddPlaces(unknown); len(more) > 0 {
+		gaps.Note(otherDisks, fmt.Sprintf("%d more could not be read", len(more)))
 	}
 	slices.SortStableFunc(r.Disks, func(a, b Disk) int {
 		return cmp.Or(cmp.Compare(b.fullness(), a.fullness()), cmp.Compare(a.Mountpoint, b.Mountpoint))

@@ -5,11 +5,14 @@ package startup
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/sanitize"
 )
 
 // Bounds of an answer.
@@ -111,7 +114,7 @@ func Collect(ctx context.Context, source Source, o Options) (Report, error) {
 		return Report{}, err
 	}
 	r := Report{Unavailable: answer.Gaps{}, Items: []Item{}, Rest: []Count{}}
-	r.note(found)
+	r.note(found, o)
 	c := r.compareAndKeep(found, o)
 	r.ItemsTotal = len(found.Entries)
 	items := make([]Item, len(found.Entries))
@@ -131,21 +134,42 @@ func Collect(ctx context.Context, source Source, o Options) (Report, error) {
 	return r, nil
 }
 
-// note lists what was not read, some places by name.
-func (r *Report) note(found Found) {
-	r.places(found, found.Unread, "", "more places that were not read: ")
-	r.places(found, found.Unseen, ".warnings", "more files of which not all programs were looked at: ")
+// note lists what was not read, some places by name, or all to whoever asks for all.
+func (r *Report) note(found Found, o Options) {
+	add := r.Unavailable.AddPlaces
+	if o.Limit == 0 && !o.Brief {
+		add = r.Unavailable.AddAllPlaces
+	}
+	r.places(found, found.Unread, add, "", "more places that were not read: ")
+	r.places(found, found.Unseen, add, ".warnings", "more files of which not all programs were looked at: ")
 	r.Unavailable.Add("unpackaged_total", found.Packages)
 }
 
-func (r *Report) places(found Found, list []Unread, part, more string) {
+func (r *Report) places(found Found, list []Unread, add func([]answer.Place) []answer.Place, part, more string) {
 	var places []answer.Place
 	for _, u := range list {
 		places = append(places, answer.Place{Field: "items." + place(u.Path) + part, Reason: answer.Reason(u.Err), Owner: found.homeOf(u.Path)})
 	}
-	if rest := r.Unavailable.AddPlaces(places); rest > 0 {
-		r.Unavailable.Note("items", more+itoa(rest))
+	if rest := add(places); len(rest) > 0 {
+		r.Unavailable.Note("items", more+itoa(len(rest))+" ("+owners(rest)+")")
 	}
+}
+
+// maxOwners is how many users are named who have most of what is not.
+const maxOwners = 4
+
+// owners counts places by whose they are, those of most first.
+func owners(list []answer.Place) string {
+	counts := map[string]int{}
+	for _, p := range list {
+		counts[cmp.Or(p.Owner, "root")]++
+	}
+	most := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
+	var texts []string
+	for _, user := range most[:min(len(most), maxOwners)] {
+		texts = append(texts, sanitize.Text(user, 32)+": "+itoa(counts[user]))
+	}
+	return strings.Join(texts, ", ") + strings.Repeat(" …", min(1, len(most)/(maxOwners+1)))
 }
 
 func (r *Report) count(items []Item, found Found) {

@@ -238,6 +238,25 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
+// Of places that are not named, it is said whose they are; who asks for all has them named, each user a share.
+func TestPlacesThatAreNotReadAreTold(t *testing.T) {
+	found := Found{Homes: map[string]string{"/home/eve": "eve", "/home/ann": "ann"}}
+	for n := range 3000 {
+		found.Unread = append(found.Unread, Unread{fmt.Sprintf("/home/eve/%d", n), fs.ErrPermission})
+	}
+	found.Unread = append(found.Unread, Unread{"/home/ann/1", fs.ErrPermission}, Unread{"/home/ann/2", fs.ErrPermission})
+	for want, o := range map[string]Options{
+		"more places that were not read: 3000 (eve: 2999, ann: 1)": {Limit: DefaultLimit},
+		"more places that were not read: 2002 (eve: 2002)":         {},
+	} {
+		r := collect(t, &fixed{Found: found}, o)
+		named := strings.Contains(r.Unavailable[0].Field, "items./home/ann/2")
+		if !slices.ContainsFunc(r.Unavailable, func(g answer.Gap) bool { return g.Reason == want }) || named != (o.Limit == 0) {
+			t.Errorf("%q: %d fields, %+v", want, fieldsOf(r), r.Unavailable[1:])
+		}
+	}
+}
+
 func TestTheStateHoldsAsMuchAsIsKeptAndNoMore(t *testing.T) {
 	state := filepath.Join(t.TempDir(), StateName)
 	f := many(MaxEntries)

@@ -53,8 +53,8 @@ func (s Source) Containers(ctx context.Context, gaps *answer.Gaps) ([]containers
 		}
 		engines, list = append(engines, p.engines...), append(list, p.list...)
 	}
-	if rest := gaps.AddPlaces(ofUsers); rest > 0 {
-		gaps.Note("engines", "more that those of users did not tell: "+strconv.Itoa(rest))
+	if rest := gaps.AddPlaces(ofUsers); len(rest) > 0 {
+		gaps.Note("engines", "more that those of users did not tell: "+strconv.Itoa(len(rest)))
 	}
 	list = append(list, s.machines(gaps)...)
 	list = append(list, s.lxc(gaps)...)

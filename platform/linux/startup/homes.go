@@ -176,12 +176,13 @@ func (s *survey) userHomes(keys []string) []*home {
 			s.miss("/home", startup.ErrTooMany)
 			break
 		}
-		single := slices.Concat(homeFiles, nameFiles)
+		var single []string
 		for _, pattern := range slices.Concat(keys, s.principals) {
 			if below, ok := strings.CutPrefix(authkeys.Path(pattern, u), u.Home+"/"); ok {
 				single = append(single, below)
 			}
 		}
+		single = slices.Concat(single, nameFiles, homeFiles) // what lets somebody in comes first, as the first that is unread is named
 		list = append(list, &home{user: u, place: u.Home, dirs: homeDirs, single: single})
 	}
 	return list

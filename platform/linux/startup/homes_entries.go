@@ -3,6 +3,7 @@
 package startup
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -16,7 +17,7 @@ import (
 
 // homeEntries adds what was read of a home, but for units.
 func (s *survey) homeEntries(h *home, keys []string) {
-	if len(h.files) == 0 && len(h.unread) > 0 {
+	if len(h.files) == 0 && len(h.unread) > 0 && !errors.Is(h.unread[0].Err, hostfile.ErrLeadsOut) {
 		h.unread = []startup.Unread{{Path: h.place, Err: h.unread[0].Err}} // nothing at all could be read
 	}
 	for _, u := range h.unread {
@@ -26,6 +27,10 @@ func (s *survey) homeEntries(h *home, keys []string) {
 		if !f.big {
 			s.digests[f.name] = digest(f.raw)
 		}
+	}
+	if h.place == h.user.Home {
+		s.homeKeys(h, keys)
+		s.homeNames(h)
 	}
 	for _, name := range homeFiles {
 		if f, ok := h.files[name]; ok && !s.late(f) {
@@ -42,10 +47,6 @@ func (s *survey) homeEntries(h *home, keys []string) {
 		if isForward(name) && !s.late(h.files[name]) {
 			s.forward(h.user, h.files[name])
 		}
-	}
-	if h.place == h.user.Home {
-		s.homeKeys(h, keys)
-		s.homeNames(h)
 	}
 }
 

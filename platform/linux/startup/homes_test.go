@@ -4,6 +4,7 @@ package startup
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/startup"
+	"sentinel/platform/unix/hostfile"
 )
 
 // inHome is what is found of files in the home of mira, or in the runtime directory: "KIND NAME ENABLED PROGRAMS" by file.
@@ -103,6 +105,24 @@ func TestPlacesOfAUserAreLookedAt(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The first place of a home that was not read is named: that is one of keys, if there is such, and not what its user
+// prefers.
+func TestOfAHomeKeysAreToldFirstAsUnread(t *testing.T) {
+	uid := strconv.Itoa(os.Geteuid() + 1)
+	root := planted(t, map[string]string{"etc/passwd": "mira:x:" + uid + ":1000::/home/mira:/bin/sh\n", "srv/x": "x\n"},
+		map[string]string{"home/mira/.bash_profile": "/srv/x", "home/mira/.rhosts": "/srv/x", "home/mira/.ssh/authorized_keys2": "../../../srv/x"})
+	var got []startup.Unread
+	for _, u := range surveyed(t, root, nil).Unread {
+		if strings.HasPrefix(u.Path, "/home/") {
+			got = append(got, u)
+		}
+	}
+	want := []startup.Unread{{Path: "/home/mira/.ssh/authorized_keys2", Err: hostfile.ErrLeadsOut}, {Path: "/home/mira/.rhosts", Err: hostfile.ErrLeadsOut}, {Path: "/home/mira/.bash_profile", Err: hostfile.ErrLeadsOut}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v", got)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,7 +31,15 @@ var (
 	ErrNotRegular = errors.New("not a regular file")
 	ErrTooLarge   = errors.New("larger than expected")
 	ErrEmpty      = errors.New("empty")
+	ErrLeadsOut   = errors.New("a link leads out of the folder that is looked in, and is not followed")
 )
+
+// errEscapes is what [os.Root] has for such a link, which os does not export.
+var errEscapes = sync.OnceValue(func() error {
+	_, err := os.OpenInRoot("/", "..")
+	in, _ := errors.AsType[*os.PathError](err)
+	return in.Err
+})
 
 // Read returns the content of a regular file of at most limit bytes, and
 // [ErrTooLarge] for a longer one.
@@ -156,10 +165,15 @@ func Missing(err error) bool {
 // Reason returns err without the operation and the path, for answers that name the
 // file already.
 func Reason(err error) error {
-	if in, ok := errors.AsType[*os.PathError](err); ok {
+	in, ok := errors.AsType[*os.PathError](err)
+	switch {
+	case !ok:
+		return err
+	case errors.Is(in.Err, errEscapes()):
+		return ErrLeadsOut
+	default:
 		return in.Err
 	}
-	return err
 }
 
 // open refuses anything that is not a regular file once it is open: a check by
