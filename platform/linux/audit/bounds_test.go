@@ -79,11 +79,11 @@ var otherBounds = []string{
 	"maxOfUsers",     // TestFilesBeyondTheBoundAreNoPass
 	"maxWalkEntries", // walkResult.incomplete, and an error
 	"maxProcesses", "maxComm",
-	"maxSSHServers",         // TestNoMoreServersOfSSHAreJudgedThanTheirBound
-	"maxClones",             // TestNoMoreClonesAreComparedThanTheirBound
-	"maxLinks",              // beyond it the kernel refuses the path as well
-	"maxThreads",            // of which one that is seen is enough
-	"maxPlace", "maxSentOn", // of a name that is shown
+	"maxSSHServers",                     // TestNoMoreServersOfSSHAreJudgedThanTheirBound
+	"maxClones",                         // TestNoMoreClonesAreComparedThanTheirBound
+	"maxLinks",                          // beyond it the kernel refuses the path as well
+	"maxThreads",                        // of which one that is seen is enough
+	"maxPlace", "maxSentOn", "maxTyped", // of a name that is shown
 }
 
 // chain is a file that includes another, which includes the next, and so on.

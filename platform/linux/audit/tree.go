@@ -10,11 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/moby/sys/mountinfo"
 
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/posixacl"
 	"sentinel/internal/sanitize"
 	"sentinel/platform/linux/audit/filetree"
@@ -115,7 +117,7 @@ func (f foundFile) String() string {
 	if f.to != "" {
 		return f.path + " leads to " + f.to
 	}
-	text := fmt.Sprintf("%s: mode %04o, owner %d:%d", f.path, f.Mode&0o7777, f.UID, f.GID)
+	text := fmt.Sprintf("%s: mode %04o, owner %d:%d", f.named(), f.Mode&0o7777, f.UID, f.GID)
 	if f.caps != 0 {
 		text += ", " + f.caps.String()
 	}
@@ -123,6 +125,21 @@ func (f foundFile) String() string {
 		text += ", " + f.list.String()
 	}
 	return text
+}
+
+// maxTyped is the longest path, in characters, that a line of evidence has in whole.
+const maxTyped = 90
+
+// plainFolders begin a path with what can be typed as it is.
+var plainFolders = lazyregexp.New(`^(/[A-Za-z0-9._@+-]+)*/`)
+
+// named is the path of a file, or of a longer one what finds it: nobody can type what is cut.
+func (f foundFile) named() string {
+	if utf8.RuneCountInString(f.path) <= maxTyped {
+		return f.path
+	}
+	begin := f.path[:maxTyped/2]
+	return fmt.Sprintf("a long path (sudo find %s -inum %d)", plainFolders.Get().FindString(begin), f.Inode)
 }
 
 // A fileList keeps the first files of each owner that are added, and counts all. A user takes the room of

@@ -3,12 +3,15 @@
 package audit
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -40,6 +43,36 @@ func put(t *testing.T, root, name string, owner int, mode uint32) {
 var accountsOf = map[string]string{
 	"etc/passwd": "root:x:0:0::/root:/bin/sh\nmallory:x:1000:1000::/home/mallory:/bin/sh\nana:x:1001:1001::/home/ana:/bin/sh\n", "etc/group": "root:x:0:\nmallory:x:1000:\nana:x:1001:\n",
 	"var/lib/dpkg/status": "Package: p\nStatus: install ok installed\n", "var/lib/dpkg/info/p.list": "/usr/bin/p\n",
+}
+
+// What is too far down to be named is said to be where a command finds it, and no name that a user chose is in that.
+func TestAFileThatIsTooFarDownToNameCanBeFound(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	root := served(t)
+	for name, text := range accountsOf {
+		plant(t, filepath.Join(root, name), []byte(text))
+	}
+	put(t, root, "srv/x", 0, 0o644)
+	dir := testenv.Nested(t, filepath.Join(root, "srv"), strings.Repeat("d", 30)+" ;x", 200)
+	file, err := dir.Create("dash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := errors.Join(file.Chown(0, 0), file.Chmod(0o755|fs.ModeSetuid)); err != nil {
+		t.Fatal(err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := one(t, "tree.setuid", Parts{Root: root, Owner: 0, EUID: 0, Now: today})
+	want := fmt.Sprintf("a long path (sudo find /srv/ -inum %d): mode 4755, owner 0:0, of no package", info.Sys().(*syscall.Stat_t).Ino)
+	if f.Status != audit.Fail || !slices.Contains(f.Evidence, want) {
+		t.Errorf("%s %s %.200q, want %s", f.Status, f.Reason, f.Evidence, want)
+	}
 }
 
 // Files of one user hide none of root's and of other users, however many they are and wherever the walk comes first.

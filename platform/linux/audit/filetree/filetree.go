@@ -31,6 +31,7 @@ import (
 type Entry struct {
 	Mode     uint32 // st_mode of inode(7)
 	UID, GID uint32
+	Inode    uint64 // its number in its file system
 	// Closed says that only [Tree.Owner] gets to it: it is below a directory of theirs that lets nobody else in.
 	Closed bool
 }
@@ -427,7 +428,7 @@ func (w *walk) found(sub *directory, fd int, found []*directory) []*directory {
 }
 
 func (d *directory) entryOf(st *unix.Stat_t) Entry {
-	return Entry{Mode: uint32(st.Mode), UID: st.Uid, GID: st.Gid, Closed: d.closed} //nolint:unconvert // 16 bits on macOS
+	return Entry{Mode: uint32(st.Mode), UID: st.Uid, GID: st.Gid, Inode: st.Ino, Closed: d.closed} //nolint:unconvert // 16 bits on macOS
 }
 
 func ignoringEINTR(call func() error) error {

@@ -66,7 +66,7 @@ func TestWalkSeesWhatFilepathSees(t *testing.T) {
 		}
 		st, ok := info.Sys().(*syscall.Stat_t)
 		if ok && st.Dev == here.Dev && (info.IsDir() || info.Mode().IsRegular()) {
-			want[path] = Entry{Mode: st.Mode, UID: st.Uid, GID: st.Gid}
+			want[path] = Entry{Mode: st.Mode, UID: st.Uid, GID: st.Gid, Inode: st.Ino}
 		}
 		return nil
 	})
