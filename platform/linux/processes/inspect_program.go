@@ -85,7 +85,7 @@ func fileState(c processes.Claim) string {
 		return "replaced"
 	case c.Removed:
 		return processes.Removed
-	case c.Place != "":
+	case c.Place != "" && c.Place != processes.PlaceTooLong:
 		return ""
 	default:
 		return "present"
