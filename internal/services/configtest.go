@@ -30,7 +30,7 @@ var wrongLine = lazyregexp.New(`(?i)\[emerg\]|\[ALERT\]|fatal|error|invalid|bad 
 // testConfiguration has a service that runs test its configuration, and refuses a restart that would
 // take it down. What the test said is kept for the answer.
 func (p *planner) testConfiguration(ctx context.Context, u Unit) (string, error) {
-	if !on(u) {
+	if !isUp(u) {
 		return "", nil
 	}
 	test := p.manager.TestConfiguration(ctx, u)

@@ -27,11 +27,16 @@ func TestAServiceThatRunsTestsItsConfigurationFirst(t *testing.T) {
 		"fails":             {broken, "active", false, fault.BrokenConfiguration, `does not pass nginx -t: nginx: [emerg] unknown directive`},
 		"fails, forced":     {broken, "active", true, "", "in /etc/nginx/nginx.conf:3"},
 		"fails, it is down": {broken, "failed", false, "", "would be restarted."},
+		"fails, it waits":   {broken, "activating", false, "", "would be restarted."},
 		"fails in silence":  {&ConfigTest{Command: "x -t"}, "active", false, fault.BrokenConfiguration, "does not pass x -t, which does not say why. It runs on"},
 		"in two lines":      {&ConfigTest{Command: "x -t", Lines: []string{"Syntax error on line 2 of /etc/x:", "Invalid command 'y'"}}, "active", false, fault.BrokenConfiguration, "line 2 of /etc/x: Invalid command 'y'. It runs on"},
 		"no known word":     {&ConfigTest{Command: "x -t", Lines: []string{"oh no", "dear"}}, "active", false, fault.BrokenConfiguration, "oh no. It runs on; nothing was changed."},
 	} {
-		f := machine(with(running("nginx.service"), func(u *Unit) { u.Active = c.active }))
+		f := machine(with(running("nginx.service"), func(u *Unit) {
+			if u.Active = c.active; c.active == "activating" {
+				u.Sub = "auto-restart"
+			}
+		}))
 		f.tested = c.tested
 		r, err := PlanRestart(t.Context(), f, Options{Name: "nginx", Force: c.force})
 		text := ""

@@ -20,7 +20,7 @@ const (
 // checkObstacles refuses to restart a service that runs and surely would not be started again, unless force accepts
 // that. What else may keep it off is kept for the answer.
 func (p *planner) checkObstacles(ctx context.Context, u Unit) (string, error) {
-	if !on(u) {
+	if !isUp(u) {
 		return "", nil
 	}
 	list, err := p.manager.Obstacles(ctx, u)
@@ -29,7 +29,7 @@ func (p *planner) checkObstacles(ctx context.Context, u Unit) (string, error) {
 	}
 	var doubts []string
 	for _, o := range list {
-		if o.Sure && !p.options.Force && !p.startsMakers() {
+		if o.Sure && !p.options.Force && !p.startsMakers(u) {
 			return "", fault.New(fault.BrokenConfiguration, u.Name+" would not come back: "+sanitize.Text(o.Why, maxDoubt)+". It runs on; nothing was changed.").
 				WithFix("Put that right and try again. A person may restart it all the same with: sudo sentinel --restart-service " + u.Name + " --force")
 		}
@@ -43,7 +43,10 @@ func (p *planner) checkObstacles(ctx context.Context, u Unit) (string, error) {
 	return " It may not come back: " + strings.Join(doubts, "; ") + ".", nil
 }
 
-// startsMakers says that units are started with the service that may make what it needs, as services and mounts do.
-func (p *planner) startsMakers() bool {
-	return slices.ContainsFunc(p.others.starts, func(name string) bool { return !strings.HasSuffix(name, ".target") })
+// startsMakers says that units are started with the service, or again before it, that may make what it needs, as
+// services and mounts do. What only depends on it is started after it.
+func (p *planner) startsMakers(u Unit) bool {
+	after := func(name string) bool { return !slices.Contains(u.Holds, name) }
+	before := slices.DeleteFunc(slices.Clone(p.others.restarts), after)
+	return slices.ContainsFunc(append(before, p.others.starts...), func(name string) bool { return !strings.HasSuffix(name, ".target") })
 }

@@ -5,6 +5,7 @@
 package services
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"sentinel/internal/services"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
+	"sentinel/internal/testenv/deadfuse"
 )
 
 // systemd keeps what runs when its unit file is removed, and cannot start it again once it has read its files anew.
@@ -54,5 +56,25 @@ func TestAServiceThatRunsWithoutItsFileIsToldAndNotStopped(t *testing.T) {
 	prepare(t, []string{"stop fileless"})
 	if _, err := plan(t, services.Options{Name: "fileless"}); code(err) != fault.ServiceNotFound {
 		t.Errorf("stopped: %v", err)
+	}
+}
+
+// A unit file on a disk that does not answer is not known to be gone, and does not hold up what is said of its unit.
+func TestAUnitFileThatCannotBeLookedAtIsNotToldAsRemoved(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	testenv.HangGuard(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	mount := deadfuse.NewForAll(t)
+	go func() {
+		<-mount.Looks
+		cancel()
+	}()
+	if (startFiles{mount.Dir}).removed(ctx, "x.service") {
+		t.Error("removed")
+	}
+	if !(startFiles{t.TempDir()}).removed(t.Context(), "x.service") {
+		t.Error("not removed")
 	}
 }

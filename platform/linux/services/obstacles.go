@@ -38,7 +38,7 @@ func (m *manager) Obstacles(ctx context.Context, u services.Unit) ([]services.Ob
 	}
 	list, err := deadline.Call(ctx, obstacleLimit, func(ctx context.Context) ([]services.Obstacle, error) {
 		files := startFiles{m.root}
-		found := append(files.conditions(unit), files.environment(own)...)
+		found := append(files.conditions(unit, !stopRuns(own)), files.environment(own)...)
 		return append(append(found, m.noAccounts(ctx, own)...), files.programs(own)...), nil
 	})
 	if !m.seesAsSystemd() {
@@ -67,6 +67,12 @@ func (f startFiles) missing(name string) bool {
 	return hostfile.Missing(err)
 }
 
+// removed reports in bounded time that a file is surely not there.
+func (f startFiles) removed(ctx context.Context, name string) bool {
+	gone, err := deadline.Call(ctx, obstacleLimit, func(context.Context) (bool, error) { return f.missing(name), nil })
+	return err == nil && gone
+}
+
 // fileConditions are those of one file that are looked at (src/shared/condition.c of systemd), without
 // "Condition" and "Assert".
 var fileConditions = map[string]func(hostfile.Meta) bool{
@@ -80,23 +86,22 @@ var fileConditions = map[string]func(hostfile.Meta) bool{
 func canRun(m hostfile.Meta) bool { return m.Mode.IsRegular() && m.Mode.Perm()&0o111 != 0 }
 
 // conditions are those that are not met. All must be, and one of those with "|". What must not be there may be the
-// service's own, and go with it.
-func (f startFiles) conditions(p properties) (list []services.Obstacle) {
+// service's own, and go with it; sure is of what must be there.
+func (f startFiles) conditions(p properties, sure bool) (list []services.Obstacle) {
 	for _, property := range []string{"Conditions", "Asserts"} {
 		var either []string
 		open := false
 		for _, c := range value[[][]any](p, property) {
 			kind, trigger, negate, name, ok := condition(c)
 			fails := ok && f.fails(kind, name, negate)
+			text := kind + "=" + map[bool]string{true: "!"}[negate] + shown(name)
 			switch {
 			case trigger && fails:
-				either = append(either, kind+"="+shown(name))
+				either = append(either, text)
 			case trigger:
 				open = true
-			case fails && negate:
-				list = append(list, services.Obstacle{Why: kind + "=!" + shown(name) + " is not met"})
 			case fails:
-				list = append(list, services.Obstacle{Why: kind + "=" + shown(name) + " is not met", Sure: true})
+				list = append(list, services.Obstacle{Why: text + " is not met", Sure: sure && !negate})
 			}
 		}
 		if len(either) > 0 && !open {
@@ -151,6 +156,12 @@ var mounting = []string{
 	"RootDirectory", "RootImage", "BindPaths", "BindReadOnlyPaths", "TemporaryFileSystem", "MountImages", "ExtensionImages", "ExtensionDirectories",
 }
 
+// stopRuns reports whether the stop runs commands, which may make what is missing. Without the working directory or the
+// environment of the service they cannot be run.
+func stopRuns(p properties) bool {
+	return len(commands(p["ExecStop"]))+len(commands(p["ExecStopPost"])) > 0
+}
+
 // programs are the working directory and the programs that are missing. What a command before them makes is not known.
 func (f startFiles) programs(p properties) (list []services.Obstacle) {
 	if mounts(p) {
@@ -159,13 +170,13 @@ func (f startFiles) programs(p properties) (list []services.Obstacle) {
 	if dir := value[string](p, "WorkingDirectory"); strings.HasPrefix(dir, "/") && !made(p, dir) && f.missing(dir) {
 		list = append(list, services.Obstacle{Why: "its working directory " + shown(dir) + " is missing", Sure: true})
 	}
-	first := true
+	sure := !stopRuns(p)
 	for _, property := range []string{"ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost"} {
 		for _, entry := range value[[][]any](p, property) {
 			if why := f.unrunnable(entry); why != "" {
-				list = append(list, services.Obstacle{Why: why, Sure: first})
+				list = append(list, services.Obstacle{Why: why, Sure: sure})
 			}
-			first = false
+			sure = false
 		}
 	}
 	return list
@@ -217,6 +228,9 @@ const getent = "/usr/bin/getent"
 // notFound is the exit status of getent(1) for a name that is in no place.
 const notFound = 2
 
+// synthesized are names of users and groups that systemd need not look up (src/basic/user-util.c).
+var synthesized = []string{"root", "nobody", "nogroup"}
+
 // noAccounts are the user and the group of a service that do not exist. systemd makes those of DynamicUser=. Whether it
 // takes a number that nobody has is left open; version 252 does not.
 func (m *manager) noAccounts(ctx context.Context, p properties) (list []services.Obstacle) {
@@ -230,7 +244,8 @@ func (m *manager) noAccounts(ctx context.Context, p properties) (list []services
 		}
 		r, err := m.runner.Run(ctx, sysexec.Command{Path: getent, Args: []string{account.database, name}, MaxOutput: maxTestOutput, Timeout: obstacleLimit})
 		if err == nil && r.Exit == notFound {
-			list = append(list, services.Obstacle{Why: "its " + account.what + " " + shown(name) + " does not exist", Sure: strings.Trim(name, "0123456789") != ""})
+			sure := strings.Trim(name, "0123456789") != "" && !slices.Contains(synthesized, name)
+			list = append(list, services.Obstacle{Why: "its " + account.what + " " + shown(name) + " does not exist", Sure: sure})
 		}
 	}
 	return list

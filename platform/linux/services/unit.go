@@ -44,7 +44,7 @@ func (m *manager) Unit(ctx context.Context, name string) (services.Unit, error) 
 		return services.Unit{}, known(err)
 	}
 	u := common(p)
-	if files := (startFiles{m.root}); u.Stale != "" && files.missing(u.File) {
+	if files := (startFiles{m.root}); u.Stale != "" && files.removed(ctx, u.File) {
 		u.Stale = " Its unit file was removed since systemd read it, and what it said counts until: systemctl daemon-reload"
 	}
 	if u.Job, err = m.job(ctx, p); err != nil {
