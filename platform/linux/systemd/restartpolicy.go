@@ -60,7 +60,8 @@ const busName = "BusName"
 const maxNamed = 3
 
 // doubted leaves it open whether a service stays away that other units may start: those that keep it on, those that
-// start it when something happens, and those that its end starts; and so may a call on the bus. Versions of systemd that lack a property have none.
+// start it when something happens, and those that its end starts; and so may a call on the bus. Versions of systemd that
+// lack a property have none.
 func doubted(p processes.RestartPolicy, unit map[string]any) processes.RestartPolicy {
 	var causes []string
 	for _, name := range []string{"UpheldBy", "TriggeredBy", "OnFailure", "OnSuccess", busName} {
