@@ -175,7 +175,7 @@ type chain struct {
 func (f *finder) climb(pid int, terminal string) chain {
 	line, leads := f.ancestry(pid), []int(nil)
 	if terminal != "" && f.snapshot.Masters {
-		at := slices.IndexFunc(line, func(pid int) bool { return slices.Contains(f.open(pid).Masters, terminal) })
+		at := slices.IndexFunc(line, f.holdsMaster(terminal))
 		if at < 0 {
 			return f.climbFrom(f.serverOf(terminal, pid), pid, line)
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 )
 
 const (
@@ -110,6 +111,7 @@ type finder struct {
 	ways        map[proxy]ways
 	addresses   map[Space]map[netip.Addr]bool // of this machine
 	line        []int                         // this run and its ancestors, and those of what serves their terminal
+	askMasters  func()                        // once
 	masters     map[string][]int              // what serves which terminal; nil until that is asked for
 	mastersErr  error                         // why some are missing
 	containers  map[netip.Addr]contained      // other hosts that may be one of this machine
@@ -155,6 +157,7 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 		f.model.Gaps = append(f.model.Gaps, Gap{Why: why, Whose: PossiblyOwn, Trusted: true})
 	}
 	f.line = f.ancestors(s.Self, maxOwnLevels)
+	f.askMasters = sync.OnceFunc(func() { f.masters, f.mastersErr = source.Serving(ctx) })
 	return f
 }
 

@@ -17,8 +17,7 @@ import (
 // than this run, or what serves its terminal does. With whom that is connected is not among the sockets
 // that this run sees.
 func (f *finder) remember(s seed) {
-	serves := func(pid int) bool { return slices.Contains(f.open(pid).Masters, s.terminal) }
-	unserved := f.snapshot.Nested && f.snapshot.Masters && !slices.ContainsFunc(f.ancestry(s.pid), serves) && f.serverOf(s.terminal, s.pid) == 0
+	unserved := f.snapshot.Nested && f.snapshot.Masters && !slices.ContainsFunc(f.ancestry(s.pid), f.holdsMaster(s.terminal)) && f.serverOf(s.terminal, s.pid) == 0
 	if s.terminal != "" && (unserved || f.describe(s.pid).Elsewhere) {
 		f.isUnseen(s.pid)
 	}
