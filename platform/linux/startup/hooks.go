@@ -31,7 +31,7 @@ type hook struct {
 }
 
 var hookFiles = []hookFile{
-	{startup.PackageHook, "package", "root", []string{aptMain, "/etc/apt/apt.conf.d/"}, "", aptHooks},                                                        // apt.conf(5)
+	{startup.PackageHook, "package", "root", []string{"/etc/apt/apt.conf.d/", aptMain}, "", aptHooks},                                                        // apt.conf(5), which reads the main file last
 	{startup.PackageHook, "package", "root", []string{"/etc/dpkg/dpkg.cfg", "/etc/dpkg/dpkg.cfg.d/"}, "", dpkgHooks},                                         // dpkg(1)
 	{startup.PackageHook, "package", "root", []string{"/etc/pacman.d/hooks/", "/usr/share/libalpm/hooks/"}, ".hook", execHook},                               // alpm-hooks(5)
 	{startup.PackageHook, "package", "root", []string{"/etc/dnf/libdnf5-plugins/actions.d/"}, ".actions", actionHooks},                                       // libdnf5-actions(8)
@@ -70,12 +70,26 @@ func (s *survey) hooks() {
 	for _, h := range hookFiles {
 		seen := map[string]bool{}
 		for _, place := range h.paths {
-			if directory, ok := strings.CutSuffix(place, "/"); ok {
+			switch directory, ok := strings.CutSuffix(place, "/"); {
+			case place == aptMain:
+				s.aptMains(h, seen)
+			case ok:
 				s.hooksIn(h, directory, seen)
-			} else {
+			default:
 				s.hooksOf(h, place, seen)
 			}
 		}
+	}
+}
+
+// aptMains reads the main file of apt where the settings that were read say that it is.
+func (s *survey) aptMains(h hookFile, seen map[string]bool) {
+	names, err := mainsOfApt(s.apt)
+	if err != nil {
+		s.miss(aptMain, err)
+	}
+	for _, name := range names {
+		s.hooksOf(h, name, seen)
 	}
 }
 
@@ -92,10 +106,10 @@ func (s *survey) hooksIn(h hookFile, directory string, seen map[string]bool) {
 var includes = []string{"include", "includedir"}
 
 // included are the patterns of files and directories that a file has read beside it.
-func (h hookFile) included(name, text string) (patterns []string, err error) {
+func (s *survey) included(h hookFile, name, text string) (patterns []string, err error) {
 	switch {
 	case slices.Contains(h.paths, aptMain):
-		return aptIncluded(text)
+		return aptIncluded(text, s.apt)
 	case slices.Contains(h.paths, networkInterfaces):
 		return interfacesIncluded(path.Dir(name), text)
 	case h.kind == startup.LogScript, h.kind == startup.Socket:
@@ -110,7 +124,7 @@ func (h hookFile) included(name, text string) (patterns []string, err error) {
 
 // hooksIncluded reads what a file includes.
 func (s *survey) hooksIncluded(h hookFile, f file, seen map[string]bool) {
-	patterns, err := h.included(f.name, s.text(f))
+	patterns, err := s.included(h, f.name, s.text(f))
 	for _, pattern := range patterns {
 		names, unread := s.matches(pattern)
 		err = cmp.Or(err, unread)

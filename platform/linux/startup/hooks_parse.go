@@ -3,12 +3,14 @@
 package startup
 
 import (
+	"errors"
 	"iter"
 	"path"
 	"slices"
 	"strings"
 
 	"sentinel/internal/lazyregexp"
+	"sentinel/internal/startup"
 	"sentinel/platform/linux/aptconf"
 	"sentinel/platform/linux/unitfile"
 	"sentinel/platform/unix/shellscript"
@@ -40,8 +42,46 @@ func eachOf(lines iter.Seq[string], use func(number int, line string, words []st
 	}
 }
 
-// aptMain is the main file of apt's settings, in the directory that relative names of those are of (apt.conf(5)).
+// aptMain is the main file of apt's settings, where no others say that it is elsewhere (apt.conf(5)).
 const aptMain = "/etc/apt/apt.conf"
+
+// aptPlaces are the values of the options that say where the main file is, at first those of apt.
+func aptPlaces() map[string][]string {
+	return map[string][]string{"dir": {"/"}, "dir::etc": {"etc/apt"}, "dir::etc::main": {"apt.conf"}}
+}
+
+var errRelativeMain = errors.New("it gives the main file of apt a relative name: which one that is depends on where apt is started")
+
+// startsHere reports whether apt takes a value for a path from where it is started, which it puts into no directory
+// (Configuration::FindFile in apt-pkg/contrib/configuration.cc).
+func startsHere(option, value string) bool {
+	first, _, _ := strings.Cut(value, "/")
+	return slices.Contains([]string{".", "..", "~"}, first) || option == "dir" && !path.IsAbs(value)
+}
+
+// mainsOfApt are the files that may be the main one: each name is in the directory that the next option has, unless it is
+// a whole path. All values are taken, as which is the last one depends on what files are read, and how often.
+func mainsOfApt(places map[string][]string) (names []string, err error) {
+	names = []string{""}
+	for _, option := range []string{"dir::etc::main", "dir::etc", "dir"} {
+		var below []string
+		for _, name := range names {
+			if path.IsAbs(name) {
+				below = append(below, name)
+				continue
+			}
+			for _, directory := range places[option] {
+				below = append(below, path.Join(directory, name))
+			}
+			if len(below) > maxNames {
+				return nil, startup.ErrTooMany
+			}
+		}
+		slices.Sort(below)
+		names = slices.Compact(below)
+	}
+	return names, nil
+}
 
 // aptCommand are the options of apt whose value is run, in lower case: hooks by the shell, programs
 // of its own that can be replaced, and what finds a proxy.
@@ -84,24 +124,22 @@ func aptHooks(text string, sh *shellscript.Reader) []hook {
 	return list
 }
 
-// aptIncluded are the files and directories that settings of apt have read. The main file comes behind all others, which
-// may say where it is.
-func aptIncluded(text string) (names []string, err error) {
+// aptIncluded are the files and directories that settings of apt have read. Where they say that the main file is, is added
+// to places.
+func aptIncluded(text string, places map[string][]string) (names []string, err error) {
 	aptconf.Each([]byte(text), func(name, value string) error { //nolint:errcheck // what comes before an error counts for apt, too
-		option := aptOption(name)
+		option := strings.ToLower(name)
+		_, isPlace := places[option]
 		switch {
+		case isPlace && startsHere(option, value):
+			err = errRelativeMain
+		case isPlace && len(places[option]) <= maxNames:
+			places[option] = append(places[option], value)
 		case option == aptconf.IncludeDirective && !path.IsAbs(value):
 			err = aptconf.ErrRelative
-			return nil
-		case option == "dir::etc":
-			value = path.Join(value, path.Base(aptMain))
-		case option != "dir::etc::main" && option != aptconf.IncludeDirective:
-			return nil
+		case option == aptconf.IncludeDirective:
+			names = append(names, value)
 		}
-		if !path.IsAbs(value) {
-			value = path.Join(path.Dir(aptMain), value)
-		}
-		names = append(names, value)
 		return nil
 	})
 	return names, err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -415,7 +416,7 @@ func TestSettingsOfAptAreFollowed(t *testing.T) {
 		"etc/apt/apt.conf.d/02": `DPkg::Options { "--pre-invoke=/opt/o"; "--post-invoke"; "/opt/p"; "--force-confold"; }; dpkg::options "--status-logger=/opt/q";`,
 		"etc/apt/apt.conf.d/03": `Binary::apt-get::Dir::Bin::dpkg "/opt/r"; Binary { apt { DPkg::Pre-Install-Pkgs { "/opt/s"; }; }; }; APT::Compressor::x::Binary "/opt/t"; DPkg::Path "/opt/u:/usr/bin";`,
 		"opt/a.conf":            `#include "/opt/a.conf";` + "\n" + `DPkg::Pre-Invoke { "/opt/a"; };`, "opt/d/x": `DPkg::Pre-Invoke { "/opt/d"; };`,
-		"etc/apt/b.conf": `DPkg::Pre-Invoke { "/opt/b"; };`, "opt/etc/apt.conf": `DPkg::Pre-Invoke { "/opt/e"; };`,
+		"opt/etc/b.conf": `DPkg::Pre-Invoke { "/opt/b"; };`, "etc/apt/apt.conf": `DPkg::Pre-Invoke { "/opt/e"; };`,
 	})
 	found := surveyed(t, root, nil)
 	var programs []string
@@ -428,9 +429,49 @@ func TestSettingsOfAptAreFollowed(t *testing.T) {
 	if diff := cmp.Diff(strings.Fields("/opt/a /opt/b /opt/d /opt/e /opt/o /opt/p /opt/q /opt/r /opt/s /opt/t /opt/u /usr/bin"), programs); diff != "" || len(found.Unread) != 0 {
 		t.Errorf("%s, unread %v", diff, found.Unread)
 	}
-	found = surveyed(t, testenv.Plant(t, map[string]string{"etc/passwd": "", "etc/apt/apt.conf": `#include "x.conf";`}), nil)
-	if len(found.Unread) != 1 || !errors.Is(found.Unread[0].Err, aptconf.ErrRelative) {
-		t.Errorf("unread: %v", found.Unread)
+	for text, want := range map[string]error{`#include "x.conf";`: aptconf.ErrRelative, `Dir "opt";`: errRelativeMain, `Dir::Etc "./etc";`: errRelativeMain, `Dir::Etc::main "../x";`: errRelativeMain} {
+		found = surveyed(t, testenv.Plant(t, map[string]string{"etc/passwd": "", "etc/apt/apt.conf.d/x": text}), nil)
+		if len(found.Unread) != 1 || !errors.Is(found.Unread[0].Err, want) {
+			t.Errorf("%s, unread: %v", text, found.Unread)
+		}
+	}
+}
+
+// The main file of apt is where apt finds it, by its name, its folder and the folder of all.
+func TestTheMainFileOfAptIsFoundAsAptDoes(t *testing.T) {
+	program := testenv.Program(t, "apt-config", "apt")
+	root := testenv.Plant(t, map[string]string{"parts/": "", "etc/apt/apt.conf": `X::In "etc/apt/apt.conf";`, "etc/apt/b": `X::In "etc/apt/b";`, "e/apt.conf": `X::In "e/apt.conf";`, "e/b": `X::In "e/b";`, "b": `X::In "b";`})
+	config := filepath.Join(root, "first")
+	if err := os.WriteFile(config, []byte(`Dir::Etc::parts "`+root+`/parts";`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ settings, want string }{
+		{`Dir "R";`, "etc/apt/apt.conf"},
+		{`Dir "R/";`, "etc/apt/apt.conf"},
+		{`Dir::Etc "R/e";`, "e/apt.conf"},
+		{`Dir::Etc "RELATIVE/e";`, "e/apt.conf"},
+		{`Dir "/nowhere"; Dir::Etc "R/e"; Dir::Etc::main "b";`, "e/b"},
+		{`Dir "R"; Dir::Etc::main "b";`, "etc/apt/b"},
+		{`Dir "R"; Dir::Etc ""; Dir::Etc::main "b";`, "b"},
+		{`Dir "/nowhere"; Dir::Etc::main "R/b";`, "b"},
+	} {
+		text := strings.NewReplacer("RELATIVE", strings.TrimPrefix(root, "/"), "R", root).Replace(c.settings)
+		if err := os.WriteFile(filepath.Join(root, "parts/01"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.CommandContext(t.Context(), program, "dump", "--format", "%v", "X::In")
+		command.Env = []string{"APT_CONFIG=" + config}
+		out, err := command.Output()
+		options := aptPlaces()
+		aptIncluded(text, options) //nolint:errcheck // which includes nothing
+		names, unknown := mainsOfApt(options)
+		if err != nil || unknown != nil || string(out) != c.want || !slices.Contains(names, filepath.Join(root, c.want)) {
+			t.Errorf("%s: %q (%v), apt: %q (%v)", text, names, unknown, out, err)
+		}
+	}
+	many := slices.Repeat([]string{"x"}, maxNames+1)
+	if _, err := mainsOfApt(map[string][]string{"dir": many, "dir::etc": many, "dir::etc::main": many}); !errors.Is(err, startup.ErrTooMany) {
+		t.Error(err)
 	}
 }
 

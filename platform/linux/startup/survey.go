@@ -48,6 +48,7 @@ type survey struct {
 	byUID      map[int]string
 	groups     []userdb.Group
 	principals []string            // files with principals of certificates, as sshd_config(5) has them
+	apt        map[string][]string // options of [aptPlaces], as far as they were read
 	foreign    bool                // users come from a directory service as well
 	entries    []*entry            // of root; with join, of everybody
 	own        map[string][]*entry // of the others, by user
@@ -76,7 +77,7 @@ type entry struct {
 }
 
 func newSurvey(p Parts) *survey {
-	return &survey{Parts: p, forSystem: newUnitSet(nil), forUsers: newUnitSet(nil), byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}, missed: map[string]bool{}, places: map[string]string{}, overlooked: map[string]bool{}, own: map[string][]*entry{}, proc: procfs.New(p.Root), readers: map[string]*shellscript.Reader{}}
+	return &survey{Parts: p, apt: aptPlaces(), forSystem: newUnitSet(nil), forUsers: newUnitSet(nil), byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}, missed: map[string]bool{}, places: map[string]string{}, overlooked: map[string]bool{}, own: map[string][]*entry{}, proc: procfs.New(p.Root), readers: map[string]*shellscript.Reader{}}
 }
 
 func (s *survey) path(name string) string { return filepath.Join(s.Root, name) }
