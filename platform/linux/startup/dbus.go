@@ -3,7 +3,6 @@
 package startup
 
 import (
-	"bytes"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -44,16 +43,31 @@ func (s *survey) dbus() {
 	}{{systemBus, s.forSystem}, {sessionBus, s.forUsers}} {
 		s.busServices(of.bus, func(f file, name string) {
 			e, programs := busService(name, of.bus.user, s.text(f), s.shell(f))
-			if e.Detail == "" {
+			if e.Detail != "" {
+				s.busUnit(of.units, f, e, programs)
+			} else if !s.isTold(f, e) {
 				s.add(f, e, programs...)
-				return
 			}
-			ran := s.effective(of.units, e.Detail)
-			more, err := s.programs(ran)
-			s.add(f, e, shellscript.Once(append(programs, more...))...)
-			s.overlook(f.name, err)
 		})
 	}
+}
+
+// isTold reports whether an entry was added before, as one of another bus whose folder has a link to its file.
+func (s *survey) isTold(f file, e startup.Entry) bool {
+	return slices.ContainsFunc(s.entries, func(o *entry) bool {
+		return o.File == f.name && o.Kind == e.Kind && o.Name == e.Name && o.User == e.User && o.Detail == e.Detail
+	})
+}
+
+// busUnit adds a service that a unit runs. A unit of users may be in a home, and without systemd the bus runs the
+// programs itself: neither is off where there is no such unit here.
+func (s *survey) busUnit(units *unitSet, f file, e startup.Entry, programs []string) {
+	if file, _ := units.find(e.Detail); file == "" && len(programs) == 0 && units == s.forSystem {
+		e.Enabled = new(false)
+	}
+	more, err := s.programs(s.effective(units, e.Detail))
+	s.add(f, e, shellscript.Once(append(programs, more...))...)
+	s.overlook(f.name, err)
 }
 
 // busWants are the units that calls on a bus start.
@@ -85,7 +99,11 @@ func (s *survey) busServices(b bus, use func(f file, name string)) {
 // busFolders are the further folders of services that the settings of a bus name, and those of files that they include.
 func (s *survey) busFolders(b bus) (folders []string) {
 	seen := map[string]bool{}
-	for queue := slices.Clone(b.settings); len(queue) > 0 && len(seen) < maxNames; queue = queue[1:] {
+	for queue := slices.Clone(b.settings); len(queue) > 0; queue = queue[1:] {
+		if len(seen) > maxNames {
+			s.miss(queue[0], startup.ErrTooMany)
+			break
+		}
 		if directory, ok := strings.CutSuffix(queue[0], "/"); ok {
 			_, names := s.once(seen, directory)
 			for _, name := range names {
@@ -109,38 +127,35 @@ func (s *survey) busFolders(b bus) (folders []string) {
 	return folders
 }
 
-// busSettings reads what settings of a bus name, beside their own directory where a name is not a whole path.
+// busSettings reads what settings of a bus name, beside their own directory where a name is not a whole path. Comments
+// within a name are no part of it.
 func busSettings(beside, text string) (folders, included []string, err error) {
-	decoder := xml.NewDecoder(bytes.NewReader([]byte(text)))
-	element := ""
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			return folders, included, nil
-		}
-		if err != nil {
-			return folders, included, err
-		}
-		switch token := token.(type) {
-		case xml.StartElement:
-			element = token.Name.Local
-		case xml.EndElement:
-			element = ""
-		case xml.CharData:
-			name := strings.TrimSpace(string(token))
-			if !path.IsAbs(name) {
-				name = path.Join(beside, name)
-			}
-			switch element {
-			case "servicedir":
-				folders = append(folders, name)
-			case "include":
-				included = append(included, name)
-			case "includedir":
-				included = append(included, name+"/")
-			}
+	var settings struct {
+		Folders     []string `xml:"servicedir"`
+		Files       []string `xml:"include"`
+		Directories []string `xml:"includedir"`
+	}
+	if err = xml.Unmarshal([]byte(text), &settings); errors.Is(err, io.EOF) { // without any element
+		err = nil
+	}
+	for _, directory := range besideAll(beside, settings.Directories) {
+		included = append(included, directory+"/")
+	}
+	return besideAll(beside, settings.Folders), append(included, besideAll(beside, settings.Files)...), err
+}
+
+// besideAll are names as whole paths, those that are none in a directory. Blank ones name nothing.
+func besideAll(directory string, names []string) (list []string) {
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		switch {
+		case path.IsAbs(name):
+			list = append(list, name)
+		case name != "":
+			list = append(list, path.Join(directory, name))
 		}
 	}
+	return list
 }
 
 func busService(name, user, text string, sh *shellscript.Reader) (startup.Entry, []string) {

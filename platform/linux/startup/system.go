@@ -126,15 +126,31 @@ func joinedLines(text string) (list []string) {
 	return list
 }
 
-// udevWants are the units that rules have started, by property. Of an instance the template says what is run.
+// udevUnit is the unit that a rule names. Of an instance whose name is made up as the rule is applied it is the template,
+// which says what is run; known is false where that is made up, too.
+func udevUnit(name string) (unit string, known bool) {
+	template, instance, _ := strings.Cut(name, "@")
+	kind := path.Ext(instance)
+	switch {
+	case strings.ContainsAny(template, "$%"):
+		return name, false
+	case !strings.ContainsAny(instance, "$%"):
+		return name, true
+	default:
+		return template + "@" + kind, unitKinds[kind] != "" || isGroup(kind)
+	}
+}
+
+// udevWants are the units that rules have started, by property.
 func (s *survey) udevWants() map[string][]string {
 	units := map[string][]string{}
 	want := func(f file, property string, names []string) {
 		for _, name := range names {
-			units[property] = append(units[property], name)
-			if known, _, _ := strings.Cut(name, "@"); strings.ContainsAny(known, "$%") {
+			unit, known := udevUnit(name)
+			if !known {
 				s.overlook(f.name, errUdevWants)
 			}
+			units[property] = append(units[property], unit)
 		}
 	}
 	s.udevRules(func(f file, _ string) {
@@ -143,19 +159,27 @@ func (s *survey) udevWants() map[string][]string {
 			want(f, match[1], udevWords(match[1:]))
 		}
 		for _, match := range udevFiles.Get().FindAllStringSubmatch(text, -1) {
-			name := strings.Join(udevWords(match), " ")
-			if strings.ContainsAny(name, "$%") {
-				s.overlook(f.name, errUdevWants)
-			} else if of, ok := s.open(name); ok {
-				unitfile.Variables(s.text(of), func(property, value string) {
-					if property == udevWanted || property == udevUserWanted {
-						want(of, property, strings.Fields(value))
-					}
-				})
-			}
+			s.udevProperties(f, strings.Join(udevWords(match), " "), want)
 		}
 	})
 	return units
+}
+
+// udevProperties calls want for the units in a file that a rule takes properties from.
+func (s *survey) udevProperties(rules file, name string, want func(f file, property string, units []string)) {
+	if strings.ContainsAny(name, "$%") {
+		s.overlook(rules.name, errUdevWants)
+		return
+	}
+	f, ok := s.open(name)
+	if !ok {
+		return
+	}
+	unitfile.Variables(s.text(f), func(property, value string) {
+		if property == udevWanted || property == udevUserWanted {
+			want(f, property, strings.Fields(value))
+		}
+	})
 }
 
 // udev finds rules that run programs.

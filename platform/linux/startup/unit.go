@@ -139,17 +139,13 @@ func (u *unit) read(unitName, text string) {
 		case name == "Sockets": // systemd.service(5)
 			u.wants = append(u.wants, u.expand(strings.Fields(value))...)
 		case slices.Contains(commandSettings, name):
-			if u.commands[name] = append(u.commands[name], value); value == "" {
-				u.commands[name] = nil
-			}
+			u.commands[name] = with(u.commands[name], value)
 		case name == "Environment":
 			u.environment = append(u.environment, value)
 		case name == "ExecSearchPath":
 			u.environment = append(u.environment, "PATH="+value)
 		case name == "EnvironmentFile":
-			if u.environmentFiles = append(u.environmentFiles, value); value == "" {
-				u.environmentFiles = nil
-			}
+			u.environmentFiles = with(u.environmentFiles, value)
 		case slices.Contains(triggerSettings, name) && value == "":
 			u.triggers = slices.DeleteFunc(u.triggers, func(t string) bool { return strings.HasPrefix(t, name+"=") })
 		case slices.Contains(triggerSettings, name) && len(u.triggers) < maxTriggers:
@@ -168,6 +164,14 @@ func (u *unit) read(unitName, text string) {
 			u.user = u.expand([]string{value})[0]
 		}
 	})
+}
+
+// with is a list with one more value; an empty one clears it (systemd.service(5), systemd.exec(5)).
+func with(list []string, value string) []string {
+	if value == "" {
+		return nil
+	}
+	return append(list, value)
 }
 
 // programs are those that the unit runs, and libraries that it makes them load, as far as its files let

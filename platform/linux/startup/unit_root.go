@@ -18,7 +18,7 @@ var errImage = errors.New("what it runs is in an image of a file system (RootIma
 type root struct {
 	directory, image string
 	binds            []bind
-	layers           []string // images and directories that are laid over its own
+	layers           map[string][]string // images and directories that are laid over its own, by setting
 }
 
 // A bind is a file or directory that stands in the place of another.
@@ -34,10 +34,21 @@ func (r *root) read(name string, words []string) {
 	case "BindPaths", "BindReadOnlyPaths":
 		r.bind(words)
 	case "MountImages", "ExtensionImages", "ExtensionDirectories":
-		for _, word := range words {
-			from, _, _ := strings.Cut(strings.TrimLeft(word, "-+"), ":")
-			r.layers = append(r.layers, from)
-		}
+		r.layer(name, words)
+	}
+}
+
+// layer takes words "FROM:…" of a setting; none clear its list.
+func (r *root) layer(name string, words []string) {
+	if r.layers == nil {
+		r.layers = map[string][]string{}
+	}
+	if len(words) == 0 {
+		r.layers[name] = nil
+	}
+	for _, word := range words {
+		from, _, _ := strings.Cut(strings.TrimLeft(word, "-+"), ":")
+		r.layers[name] = append(r.layers[name], from)
 	}
 }
 
@@ -58,7 +69,8 @@ func (r *root) bind(words []string) {
 // rootSettings are those of [root].
 var rootSettings = []string{"RootDirectory", "RootImage", "BindPaths", "BindReadOnlyPaths", "MountImages", "ExtensionImages", "ExtensionDirectories"}
 
-// placed are the files that programs are there, what stands in the place of the system's, and what is laid over it.
+// placed are the files that a unit runs where it names these programs, and those that it sees in the place of the
+// system's: any of its programs may run them.
 func (r root) placed(programs []string) ([]string, error) {
 	if r.image != "" {
 		return []string{r.image}, errImage
@@ -72,7 +84,10 @@ func (r root) placed(programs []string) ([]string, error) {
 			list = append(list, b.from)
 		}
 	}
-	return shellscript.Once(append(list, r.layers...)), nil
+	for _, setting := range rootSettings {
+		list = append(list, r.layers[setting]...)
+	}
+	return shellscript.Once(list), nil
 }
 
 // place is the file that a program is. Of several binds the one nearest to it counts, and a name is not searched

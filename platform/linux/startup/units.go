@@ -51,8 +51,9 @@ var groups = []string{".target", ".slice", ".automount", ".device"}
 
 func isGroup(name string) bool { return slices.Contains(groups, path.Ext(name)) }
 
-// implied are the kinds of units that come without being named: with what is in a slice or below a mount point, or
-// with hardware (systemd.slice(5), systemd.mount(5), systemd.device(5)).
+// implied are the kinds of units that systemd starts although nothing names them: a slice with the first unit in it, a
+// mount or swap with a unit that needs its path, a device as the hardware appears (systemd.slice(5), systemd.mount(5),
+// systemd.device(5)).
 var implied = []string{".slice", ".mount", ".automount", ".swap", ".device"}
 
 // startedForUsers and started are the units that the service manager of a user, and that of the system, starts
@@ -61,7 +62,8 @@ var (
 	startedForUsers = []string{"default.target", "basic.target", "sockets.target", "timers.target", "paths.target", "shutdown.target", "exit.target"}
 	started         = append([]string{
 		"graphical.target", "multi-user.target", "sysinit.target", "slices.target", "local-fs.target", "remote-fs.target", "swap.target",
-		"poweroff.target", "reboot.target", "halt.target", "sleep.target", "suspend.target", "hibernate.target",
+		"poweroff.target", "reboot.target", "halt.target", "kexec.target", "soft-reboot.target", "ctrl-alt-del.target", "kbrequest.target", "sigpwr.target",
+		"sleep.target", "suspend.target", "hibernate.target", "hybrid-sleep.target", "suspend-then-hibernate.target",
 		"user@.service", "user-runtime-dir@.service", "autovt@.service",
 	}, startedForUsers...)
 )

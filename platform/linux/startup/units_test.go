@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sentinel/internal/startup"
 	"sentinel/internal/testenv"
 	"sentinel/internal/userdb"
 	"sentinel/platform/linux/unitfile"
@@ -292,7 +293,8 @@ func TestServicesOfTheBusTellTheProgramsOfTheirUnits(t *testing.T) {
 		"usr/share/dbus-1/system.d/not.txt":       "<busconfig><servicedir>/opt/no</servicedir></busconfig>",
 		"etc/dbus-1/session.d/c.conf":             "<busconfig><include ignore_missing=\"yes\">more/d.conf</include><servicedir>mine</servicedir></busconfig>",
 		"etc/dbus-1/session.d/more/d.conf":        "<busconfig><includedir>/opt/inc</includedir></busconfig>",
-		"opt/inc/e.conf":                          "<busconfig><servicedir>/opt/session</servicedir></busconfig>",
+		"opt/inc/e.conf":                          "<busconfig><servicedir>\n<!-- a -->/opt/ses<!-- b --><![CDATA[si]]>on</servicedir><servicedir> </servicedir></busconfig>",
+		"opt/inc/org.g.service":                   "[D-BUS Service]\nName=x\nExec=/opt/no\n",
 		"opt/bus/org.c.service":                   "[D-BUS Service]\nName=x\nExec=/opt/c\n",
 		"etc/dbus-1/session.d/mine/org.d.service": "[D-BUS Service]\nName=x\nExec=/opt/d\n",
 		"opt/session/org.e.service":               "[D-BUS Service]\nName=x\nExec=/opt/e\n",
@@ -311,6 +313,34 @@ func TestSettingsOfTheBusThatCannotBeReadAreTold(t *testing.T) {
 		if len(unread) != 1 || unread[0].Path != "/etc/dbus-1/system.conf" {
 			t.Errorf("%q: %v", text, unread)
 		}
+	}
+	files := map[string]string{"etc/passwd": ""}
+	for i := range maxNames/2 + 1 {
+		files[fmt.Sprintf("etc/dbus-1/system.d/%d.conf", i)], files[fmt.Sprintf("usr/share/dbus-1/system.d/%d.conf", i)] = "", ""
+	}
+	s := newSurvey(Parts{Root: testenv.Plant(t, files)})
+	s.ctx = t.Context()
+	s.busFolders(systemBus)
+	if len(s.unread) != 1 || !errors.Is(s.unread[0].Err, startup.ErrTooMany) {
+		t.Errorf("%v", s.unread)
+	}
+}
+
+// A service of a bus is told once, and as off where nothing is run: its unit is not there, and no program of its own.
+func TestServicesOfTheBusSayWhetherTheyStart(t *testing.T) {
+	const call = "[D-BUS Service]\nName=x\nUser=root\nExec="
+	root := planted(t, map[string]string{
+		"usr/share/dbus-1/system-services/org.a.service": call + "/bin/false\n",
+		"usr/share/dbus-1/system-services/org.b.service": call + "/bin/false\nSystemdService=gone.service\n",
+		"usr/share/dbus-1/system-services/org.c.service": call + "/opt/c\nSystemdService=gone.service\n",
+		"usr/share/dbus-1/services/org.d.service":        call + "/bin/false\nSystemdService=of-a-home.service\n",
+	}, map[string]string{"usr/share/dbus-1/services/org.a.service": "../system-services/org.a.service", "usr/share/dbus-1/services/org.b.service": "../system-services/org.b.service"})
+	told := map[string]int{}
+	for _, e := range surveyed(t, root, nil).Entries {
+		told[fmt.Sprint(e.Name, " ", *e.Enabled)]++
+	}
+	if diff := cmp.Diff(map[string]int{"org.a true": 1, "org.b false": 1, "org.b true": 1, "org.c true": 1, "org.d true": 1}, told); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -341,18 +371,19 @@ func TestUnitsThatRulesOfUdevStartAreTold(t *testing.T) {
 	const service = "[Service]\nExecStart=/opt/x\n"
 	files := map[string]string{
 		"etc/passwd":                  "",
-		"etc/udev/rules.d/10-a.rules": "ENV{SYSTEMD_WANTS}+=\"a.service b@$name.service\", ENV{SYSTEMD_USER_WANTS}=e\"c\\x2eservice\"\nIMPORT{file}=\"/opt/props\"\n",
+		"etc/udev/rules.d/10-a.rules": "ENV{SYSTEMD_WANTS}+=\"a.service b@x:$name.service e@$env{X.y}.timer\", ENV{SYSTEMD_USER_WANTS}=e\"c\\x2eservice\"\nIMPORT{file}=\"/opt/props\"\n",
 		"opt/props":                   "SYSTEMD_WANTS='d.service'\nX=$y\n",
 	}
 	for _, name := range []string{"system/a", "system/b@", "user/c", "system/d", "system/idle", "user/idle"} {
 		files["usr/lib/systemd/"+name+".service"] = service
 	}
+	files["usr/lib/systemd/system/e@.timer"] = "[Timer]\nOnCalendar=daily\nUnit=b@%i.service\n"
 	root := testenv.Plant(t, files)
-	want := map[string]bool{"a.service": true, "b@$name.service": true, "c.service": true, "d.service": true}
+	want := map[string]bool{"a.service": true, "b@.service": true, "e@.timer": true, "c.service": true, "d.service": true}
 	if diff := cmp.Diff(want, enabled(t, root)); diff != "" || len(surveyed(t, root, nil).Unseen) != 0 {
 		t.Errorf("%s, %v", diff, surveyed(t, root, nil).Unseen)
 	}
-	for _, rule := range []string{`ENV{SYSTEMD_WANTS}="$env{X}"`, `ENV{SYSTEMD_USER_WANTS}+="%k.service"`, `IMPORT{file}="/run/$name"`, `IMPORT{file}="/opt/props"`} {
+	for _, rule := range []string{`ENV{SYSTEMD_WANTS}="$env{X}"`, `ENV{SYSTEMD_USER_WANTS}+="%k.service"`, `ENV{SYSTEMD_WANTS}="a@$env{X.y}"`, `IMPORT{file}="/run/$name"`, `IMPORT{file}="/opt/props"`} {
 		unseen := surveyed(t, testenv.Plant(t, map[string]string{"etc/udev/rules.d/x.rules": rule + "\n", "opt/props": "SYSTEMD_WANTS=$x.service\n"}), nil).Unseen
 		if len(unseen) != 1 || !errors.Is(unseen[0].Err, errUdevWants) {
 			t.Errorf("%s: %v", rule, unseen)
@@ -363,22 +394,23 @@ func TestUnitsThatRulesOfUdevStartAreTold(t *testing.T) {
 // A unit may see other files than the system has: those are told.
 func TestUnitsTellTheFilesThatTheyRun(t *testing.T) {
 	for settings, want := range map[string]string{
-		"BindReadOnlyPaths=/tmp/evil:/usr/bin/true":                              "/tmp/evil",
-		"BindPaths=-/tmp/bin:/usr/bin:rbind /srv/data:/srv/other /run/x":         "/tmp/bin/true /tmp/bin",
-		"BindPaths=/tmp/bin:/usr/bin\nBindReadOnlyPaths=/opt/true:/usr/bin/true": "/opt/true /tmp/bin",
-		"BindPaths=/tmp/bin:/usr/bin\nBindReadOnlyPaths=\nBindPaths=/usr:/usr":   "/usr/bin/true",
-		"BindPaths=/tmp/bin:/usr/b":                                              "/usr/bin/true /tmp/bin",
-		"BindPaths=\"/tmp/a b:/usr/lib/x.so\"":                                   "/usr/bin/true /tmp/a b",
-		"BindPaths=%T/all:/":                                                     "/tmp/all/usr/bin/true",
-		"RootDirectory=/srv/root":                                                "/srv/root/usr/bin/true",
-		"RootDirectory=-%T/root\nBindPaths=/opt/own:/usr/bin":                    "/opt/own/true /opt/own",
-		"RootDirectory=/":                                                        "/usr/bin/true",
-		"RootImage=/srv/x.raw":                                                   "/srv/x.raw",
-		"ExtensionImages=-/srv/e.raw:root:noexec\nMountImages=/srv/m.raw:/opt":   "/usr/bin/true /srv/e.raw /srv/m.raw",
-		"ExtensionDirectories=/srv/e":                                            "/usr/bin/true /srv/e",
-		"Environment=LD_PRELOAD=/opt/x.so\nRootDirectory=/srv/root":              "/srv/root/usr/bin/true /srv/root/opt/x.so",
-		"EnvironmentFile=/etc/%N.env\nRootDirectory=/srv/root":                   "/srv/root/usr/bin/true /srv/root/opt/%N.so",
-		"[X-a]\nRootDirectory=/srv/root":                                         "/usr/bin/true",
+		"BindReadOnlyPaths=/tmp/evil:/usr/bin/true":                                                      "/tmp/evil",
+		"BindPaths=-/tmp/bin:/usr/bin:rbind /srv/data:/srv/other /run/x":                                 "/tmp/bin/true /tmp/bin",
+		"BindPaths=/tmp/bin:/usr/bin\nBindReadOnlyPaths=/opt/true:/usr/bin/true":                         "/opt/true /tmp/bin",
+		"BindPaths=/tmp/bin:/usr/bin\nBindReadOnlyPaths=\nBindPaths=/usr:/usr":                           "/usr/bin/true",
+		"BindPaths=/tmp/bin:/usr/b":                                                                      "/usr/bin/true /tmp/bin",
+		"BindPaths=\"/tmp/a b:/usr/lib/x.so\"":                                                           "/usr/bin/true /tmp/a b",
+		"BindPaths=%T/all:/":                                                                             "/tmp/all/usr/bin/true",
+		"RootDirectory=/srv/root":                                                                        "/srv/root/usr/bin/true",
+		"RootDirectory=-%T/root\nBindPaths=/opt/own:/usr/bin":                                            "/opt/own/true /opt/own",
+		"ExtensionDirectories=/srv/e\nMountImages=/srv/m\nExtensionDirectories=\nExtensionImages=/srv/i": "/usr/bin/true /srv/m /srv/i",
+		"RootDirectory=/":      "/usr/bin/true",
+		"RootImage=/srv/x.raw": "/srv/x.raw",
+		"ExtensionImages=-/srv/e.raw:root:noexec\nMountImages=/srv/m.raw:/opt": "/usr/bin/true /srv/m.raw /srv/e.raw",
+		"ExtensionDirectories=/srv/e":                                          "/usr/bin/true /srv/e",
+		"Environment=LD_PRELOAD=/opt/x.so\nRootDirectory=/srv/root":            "/srv/root/usr/bin/true /srv/root/opt/x.so",
+		"EnvironmentFile=/etc/%N.env\nRootDirectory=/srv/root":                 "/srv/root/usr/bin/true /srv/root/opt/%N.so",
+		"[X-a]\nRootDirectory=/srv/root":                                       "/usr/bin/true",
 	} {
 		got := unitPrograms(t, map[string]string{"etc/systemd/system/a.service": "[Service]\nExecStart=/usr/bin/true\n" + settings + "\n", "etc/a.env": "LD_PRELOAD=/opt/%N.so\n"}, nil)["a.service"]
 		if got != want {

@@ -87,11 +87,16 @@ func TestUnitsInTheFolderOfAVendorThatStartAreTold(t *testing.T) {
 		"usr/lib/systemd/system/wanted.service":   "[Service]\nExecStart=/opt/x\n",
 		"usr/lib/systemd/system/idle.service":     "[Service]\nExecStart=/opt/x\n",
 		"usr/lib/systemd/system/user@.service":    "[Unit]\nRequires=of-user@%i.service\n[Service]\nExecStart=/opt/x\n", "usr/lib/systemd/system/of-user@.service": "[Service]\nExecStart=/opt/x\n",
-		"usr/lib/systemd/system/reboot.target":     "[Unit]\nRequires=at-reboot.service\n",
+		"usr/lib/systemd/system/reboot.target": "[Unit]\nRequires=at-reboot.service\n",
+		"usr/lib/systemd/system/kexec.target":  "[Unit]\nRequires=at-kexec.service\n", "usr/lib/systemd/system/at-kexec.service": "[Service]\nExecStart=/opt/x\n",
+		"usr/lib/systemd/system/hybrid-sleep.target": "[Unit]\nRequires=asleep.service\n", "usr/lib/systemd/system/asleep.service": "[Service]\nExecStart=/opt/x\n",
+		"usr/lib/systemd/system/suspend-then-hibernate.target": "[Unit]\nRequires=later.service\n", "usr/lib/systemd/system/later.service": "[Service]\nExecStart=/opt/x\n",
+		"usr/lib/systemd/system/soft-reboot.target": "[Unit]\nRequires=softly.service\n", "usr/lib/systemd/system/softly.service": "[Service]\nExecStart=/opt/x\n",
+		"usr/lib/systemd/system/kbrequest.target": "[Unit]\nRequires=keys.service\n", "usr/lib/systemd/system/keys.service": "[Service]\nExecStart=/opt/x\n",
 		"usr/lib/systemd/system/at-reboot.service": "[Service]\nExecStart=/opt/x\n",
 	})
 	plantVendored(t, root)
-	want := map[string]bool{"wanted.service": true, "of-user@.service": true, "of-named.service": true, "user@.service": true, "at-reboot.service": true, "systemd.unit=named.target": true, "systemd.wants=wanted.service": true}
+	want := map[string]bool{"wanted.service": true, "of-user@.service": true, "of-named.service": true, "user@.service": true, "at-reboot.service": true, "at-kexec.service": true, "asleep.service": true, "later.service": true, "softly.service": true, "keys.service": true, "systemd.unit=named.target": true, "systemd.wants=wanted.service": true}
 	for name := range vendored {
 		if kind := path.Ext(name); kind == ".service" || kind == ".socket" || kind == ".timer" {
 			want[strings.Replace(name, "@.", "@x.", 1)] = true
