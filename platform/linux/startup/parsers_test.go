@@ -463,10 +463,10 @@ func TestTheMainFileOfAptIsFoundAsAptDoes(t *testing.T) {
 		command.Env = []string{"APT_CONFIG=" + config}
 		out, err := command.Output()
 		options := aptPlaces()
-		aptIncluded(text, options) //nolint:errcheck // which includes nothing
+		_, unread := aptIncluded(text, options)
 		names, unknown := mainsOfApt(options)
-		if err != nil || unknown != nil || string(out) != c.want || !slices.Contains(names, filepath.Join(root, c.want)) {
-			t.Errorf("%s: %q (%v), apt: %q (%v)", text, names, unknown, out, err)
+		if errors.Join(err, unread, unknown) != nil || string(out) != c.want || !slices.Contains(names, filepath.Join(root, c.want)) {
+			t.Errorf("%s: %q (%v), apt: %q (%v)", text, names, errors.Join(unread, unknown), out, err)
 		}
 	}
 	many := slices.Repeat([]string{"x"}, maxNames+1)
