@@ -53,6 +53,11 @@ func (p *planner) testConfiguration(ctx context.Context, u Unit) (string, error)
 	if p.options.Force {
 		return " Its configuration does not pass " + shown(test.Command) + cause + ".", nil
 	}
-	return "", fault.New(fault.BrokenConfiguration, u.Name+" would not come back: its configuration does not pass "+shown(test.Command)+cause+". It runs on; nothing was changed.").
-		WithFix("Repair that line and try again. A person may restart it all the same with: sudo sentinel --restart-service " + u.Name + " --force")
+	return "", wouldNotComeBack(u, "its configuration does not pass "+shown(test.Command)+cause, "Repair that line")
+}
+
+// wouldNotComeBack refuses to restart a service that runs; mend is what its administrator has to do first.
+func wouldNotComeBack(u Unit, why, mend string) error {
+	return fault.New(fault.BrokenConfiguration, u.Name+" would not come back: "+why+". It runs on; nothing was changed.").
+		WithFix(mend + " and try again. A person may restart it all the same with: sudo sentinel --restart-service " + u.Name + " --force")
 }

@@ -38,13 +38,7 @@ func TestAServiceThatRunsTestsItsConfigurationFirst(t *testing.T) {
 			}
 		}))
 		f.tested = c.tested
-		r, err := PlanRestart(t.Context(), f, Options{Name: "nginx", Force: c.force})
-		text := ""
-		if err != nil {
-			text = err.Error()
-		} else {
-			text = r.Summary()
-		}
+		text, err := planned(t, f, c.force)
 		if code(err) != c.code || !strings.Contains(text, c.says) || strings.Contains(text, "hunter2") || f.calls["restart"] {
 			t.Errorf("%s: %s %q", name, code(err), text)
 		}

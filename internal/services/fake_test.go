@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"sentinel/internal/fault"
@@ -219,6 +220,16 @@ func machine(nginx Unit, others ...Unit) *fake {
 		f.units[u.Name] = u
 	}
 	return f
+}
+
+// planned plans a restart of nginx; the text is what it says would happen, or why not.
+func planned(t *testing.T, f *fake, force bool) (text string, err error) {
+	t.Helper()
+	r, err := PlanRestart(t.Context(), f, Options{Name: "nginx", Force: force})
+	if err != nil {
+		return err.Error(), err
+	}
+	return r.Summary(), nil
 }
 
 func code(err error) fault.Code {

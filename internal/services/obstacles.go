@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
 )
 
@@ -30,8 +29,7 @@ func (p *planner) checkObstacles(ctx context.Context, u Unit) (string, error) {
 	var doubts []string
 	for _, o := range list {
 		if o.Sure && !p.options.Force && !p.startsMakers(u) {
-			return "", fault.New(fault.BrokenConfiguration, u.Name+" would not come back: "+sanitize.Text(o.Why, maxDoubt)+". It runs on; nothing was changed.").
-				WithFix("Put that right and try again. A person may restart it all the same with: sudo sentinel --restart-service " + u.Name + " --force")
+			return "", wouldNotComeBack(u, sanitize.Text(o.Why, maxDoubt), "Put that right")
 		}
 		if len(doubts) < maxDoubts {
 			doubts = append(doubts, sanitize.Text(o.Why, maxDoubt))

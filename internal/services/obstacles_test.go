@@ -43,13 +43,7 @@ func TestAServiceThatRunsIsNotStoppedWhereItsStartSurelyFails(t *testing.T) {
 		}
 		f := machine(u, off("maker.service"), off("online.target"))
 		f.obstacles, f.obstacleErr = c.list, c.err
-		r, err := PlanRestart(t.Context(), f, Options{Name: "nginx", Force: c.force})
-		text := ""
-		if err != nil {
-			text = err.Error()
-		} else {
-			text = r.Summary()
-		}
+		text, err := planned(t, f, c.force)
 		if code(err) != c.code || !strings.Contains(text, c.says) || strings.Contains(text, "\x1b") || f.calls["restart"] {
 			t.Errorf("%s: %s %q", name, code(err), text)
 		}

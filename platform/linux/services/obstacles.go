@@ -17,6 +17,7 @@ import (
 	"sentinel/internal/deadline"
 	"sentinel/internal/services"
 	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/unitfile"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -152,9 +153,7 @@ func (f startFiles) environment(p properties) (list []services.Obstacle) {
 }
 
 // mounting are settings by which a service has other files than systemd.
-var mounting = []string{
-	"RootDirectory", "RootImage", "BindPaths", "BindReadOnlyPaths", "TemporaryFileSystem", "MountImages", "ExtensionImages", "ExtensionDirectories",
-}
+var mounting = append([]string{"TemporaryFileSystem"}, unitfile.RootSettings...)
 
 // stopRuns reports whether the stop runs commands, which may make what is missing. Without the working directory or the
 // environment of the service they cannot be run.

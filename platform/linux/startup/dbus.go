@@ -161,7 +161,7 @@ func besideAll(directory string, names []string) (list []string) {
 func busService(name, user, text string, sh *shellscript.Reader) (startup.Entry, []string) {
 	e := startup.Entry{Kind: startup.DBusService, Name: strings.TrimSuffix(name, ".service"), When: "a call on the bus", User: user, Enabled: new(true)}
 	var programs []string
-	desktopSettings(text, "D-BUS Service", func(key, value string) {
+	unitfile.DesktopSettings(text, unitfile.BusService, func(key, value string) {
 		switch key {
 		case "Exec": // the bus takes the first, others the last
 			programs = append(programs, sh.Command(unitfile.Words(value))...)

@@ -337,29 +337,13 @@ func (s *survey) desktop() {
 	}
 }
 
-// desktopEscapes are those of values of desktop entries, which come before the quotes of a command.
-var desktopEscapes = strings.NewReplacer(`\\`, `\`, `\s`, " ", `\t`, "\t", `\r`, "\r")
-
-// desktopSettings calls use for the settings of a section as each reader has them: for systemd a backslash joins the
-// next line, and for GLib and the bus it does not.
-func desktopSettings(text, section string, use func(key, value string)) {
-	texts := []string{text, strings.ReplaceAll(text, "\\\n", "\n")}
-	for _, text := range slices.Compact(texts) {
-		unitfile.Settings(text, func(in, key, value string) {
-			if in == section {
-				use(key, desktopEscapes.Replace(value))
-			}
-		})
-	}
-}
-
 // autostart reads a desktop entry. Of a key that is there twice some desktops take the first value, others the last:
 // all programs are named, and whether it starts is not known. Nor is it where only GNOME is told that it does not.
 func autostart(name, text string, sh *shellscript.Reader) (startup.Entry, []string) {
 	e := startup.Entry{Kind: startup.Autostart, Name: name, When: "graphical login", Enabled: new(true)}
 	hidden := map[bool]bool{}
 	var programs []string
-	desktopSettings(text, "Desktop Entry", func(key, value string) {
+	unitfile.DesktopSettings(text, "Desktop Entry", func(key, value string) {
 		switch key {
 		case "Exec":
 			programs = append(programs, sh.Command(unitfile.Words(value))...)

@@ -154,7 +154,7 @@ func (u *unit) read(unitName, text string) {
 			u.activates = u.expand([]string{value})[0]
 		case name == "Accept":
 			u.accepts = slices.Contains([]string{"1", "yes", "y", "true", "t", "on"}, strings.ToLower(value))
-		case slices.Contains(rootSettings, name):
+		case slices.Contains(unitfile.RootSettings, name):
 			u.root.read(name, u.expand(unitfile.Words(value)))
 		case name == "What":
 			u.mounts = u.expand([]string{value})[0]

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sentinel/platform/linux/unitfile"
 	"sentinel/platform/unix/shellscript"
 )
 
@@ -66,9 +67,6 @@ func (r *root) bind(words []string) {
 	}
 }
 
-// rootSettings are those of [root].
-var rootSettings = []string{"RootDirectory", "RootImage", "BindPaths", "BindReadOnlyPaths", "MountImages", "ExtensionImages", "ExtensionDirectories"}
-
 // placed are the files that a unit runs where it names these programs, and those that it sees in the place of the
 // system's: any of its programs may run them.
 func (r root) placed(programs []string) ([]string, error) {
@@ -84,7 +82,7 @@ func (r root) placed(programs []string) ([]string, error) {
 			list = append(list, b.from)
 		}
 	}
-	for _, setting := range rootSettings {
+	for _, setting := range unitfile.RootSettings {
 		list = append(list, r.layers[setting]...)
 	}
 	return shellscript.Once(list), nil

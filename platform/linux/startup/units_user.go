@@ -258,7 +258,7 @@ func isCondition(line string) bool {
 // are filled in at the start.
 func (s *survey) sameCommand(line, desktop string) bool {
 	var words []string
-	desktopSettings(desktop, "Desktop Entry", func(key, value string) {
+	unitfile.DesktopSettings(desktop, "Desktop Entry", func(key, value string) {
 		if key == "Exec" {
 			words = slices.DeleteFunc(unitfile.Words(value), func(w string) bool { return len(w) == 2 && w[0] == '%' })
 		}

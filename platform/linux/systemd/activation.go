@@ -7,7 +7,6 @@ package systemd
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"sentinel/platform/linux/unitfile"
 	"sentinel/platform/unix/hostfile"
@@ -32,12 +31,9 @@ func startedByCalls(root, busName string, unit []string) bool {
 }
 
 // startsUnit reports that a file of a service of the bus has SystemdService= for a unit.
-func startsUnit(file, unit string) bool {
-	for line := range strings.Lines(file) {
-		key, value, _ := strings.Cut(line, "=")
-		if strings.TrimSpace(key) == "SystemdService" && strings.TrimSpace(value) == unit {
-			return true
-		}
-	}
-	return false
+func startsUnit(file, unit string) (starts bool) {
+	unitfile.DesktopSettings(file, unitfile.BusService, func(key, value string) {
+		starts = starts || key == "SystemdService" && value == unit
+	})
+	return starts
 }

@@ -18,6 +18,9 @@ var SystemBusServices = []string{
 	"/etc/dbus-1/system-services", "/run/dbus-1/system-services", "/usr/local/share/dbus-1/system-services", "/usr/share/dbus-1/system-services", "/lib/dbus-1/system-services",
 }
 
+// RootSettings are those by which a unit sees other files than the system has (systemd.exec(5)).
+var RootSettings = []string{"RootDirectory", "RootImage", "BindPaths", "BindReadOnlyPaths", "MountImages", "ExtensionImages", "ExtensionDirectories"}
+
 const blanks = " \t"
 
 // maxJoined bounds a line that goes on in the next, in bytes.
